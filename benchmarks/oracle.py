@@ -12,7 +12,7 @@ from benchmarks.row import Row
 from benchmarks.timing import compiled, interleave, ratio, stopwatch
 from didyma.ranking.feature_maps import Pairwise
 from didyma.ranking.losses import AveragePrecision
-from didyma.ranking.oracles import hinge_oracle
+from didyma.ranking.problem import hinge_oracle
 
 SIZES = ((7, 93), (63, 937), (1_000, 99_000), (5_000, 200_000), (5_000, 495_000))
 WORK = 2e7  # positives times negatives per measurement of theirs; small queries are repeated

@@ -15,8 +15,7 @@ from benchmarks.row import Row
 from benchmarks.timing import Timer, blas_threads, cores, interleave, products, ratio, stopwatch
 from didyma._core.learning import sweep as sweep_cuts
 from didyma.data.lists import Lists
-from didyma.learning.bcfw import BCFW
-from didyma.learning.plane_dual import PlaneDual
+from didyma.learning.bcfw import BCFW, PlaneDual
 from didyma.ranking.losses import NDCG, AveragePrecision, ItemwiseLoss
 from didyma.ranking.problem import RankingProblem
 

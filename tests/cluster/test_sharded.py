@@ -12,12 +12,12 @@ from didyma.cluster.perceptron import MixedPerceptron
 from didyma.cluster.problem import ShardedLatentProblem, ShardedProblem, ShardState
 from didyma.cluster.workers import LocalWorkers
 from didyma.data.lists import Groups
+from didyma.learning import NSlack, OneSlack, ProximalBundle
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cccp import CCCP
-from didyma.learning.cut_pool import CutPool
-from didyma.learning.cutting_plane import NSlack, OneSlack, ProximalBundle
+from didyma.learning.cutting_plane import CutPool
 from didyma.learning.row_bcfw import RowBCFW
-from didyma.ranking.binned import Binned
+from didyma.ranking.bins import Binned
 from didyma.ranking.losses import AveragePrecision
 from didyma.ranking.problem import RankingProblem
 from didyma.ranking.ramp import RampProblem

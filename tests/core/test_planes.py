@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from didyma._core.learning import insert, optimise
-from didyma.learning.plane_dual import PlaneDual
+from didyma.learning.bcfw import PlaneDual
 
 
 @pytest.mark.parametrize("n_planes", [2, 3, 5])

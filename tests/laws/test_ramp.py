@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from didyma.data.lists import Groups
+from didyma.learning import NSlack, OneSlack, ProximalBundle
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cccp import CCCP
-from didyma.learning.cutting_plane import NSlack, OneSlack, ProximalBundle
 from didyma.learning.row_bcfw import RowBCFW
 from didyma.ranking.bins import Bins
 from didyma.ranking.feature_maps import Pairwise, Positional, TopMean, Truncated

@@ -20,8 +20,7 @@ from didyma.ranking.losses import (
     RocArea,
     StepLoss,
 )
-from didyma.ranking.oracles import hinge_oracle, oracle_of
-from didyma.ranking.problem import _choose_grades
+from didyma.ranking.problem import _choose_grades, hinge_oracle, oracle_of
 from tests.reference import (
     best_interleaving,
     brute_force,

@@ -7,7 +7,7 @@ import pytest
 
 from didyma._core.learning import PythonCut, perceptron_epoch, sweep
 from didyma.learning import BCFW, Cut, Perceptron, PythonProblem
-from didyma.learning.plane_dual import PlaneDual
+from didyma.learning.bcfw import PlaneDual
 from tests.learning.problems import ranking_problem
 
 

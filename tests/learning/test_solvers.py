@@ -9,8 +9,8 @@ import pytest
 from sklearn.svm import LinearSVC
 
 from didyma.errors import DataError
+from didyma.learning import NSlack, OneSlack, ProximalBundle
 from didyma.learning.bcfw import BCFW
-from didyma.learning.cutting_plane import NSlack, OneSlack, ProximalBundle
 from didyma.learning.problem import PythonProblem
 from didyma.polytope.active_set import project
 from didyma.ranking.losses import NDCG, PrecisionAt, ReciprocalRank, RocArea

@@ -15,9 +15,8 @@ from didyma.learning.bcfw import BCFW
 from didyma.learning.row_bcfw import RowBCFW
 from didyma.model import Model, load
 from didyma.ranking.additive import AdditiveSVMRanker
-from didyma.ranking.binned import Binned, step_scores
 from didyma.ranking.binning import ScoreBinner
-from didyma.ranking.bins import FEW, Bins
+from didyma.ranking.bins import FEW, Binned, Bins, step_scores
 from didyma.ranking.interactions import rank_pairs
 from didyma.ranking.losses import AveragePrecision
 from didyma.ranking.problem import RankingProblem

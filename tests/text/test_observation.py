@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from didyma.data.lists import Groups
-from didyma.ranking.windowed import Windowed
+from didyma.ranking.featuriser import Windowed
 from didyma.text import Reranker, SmallFeatures, TextFeatures, TextReranker
 from didyma.text.drift import LOOKED_AT, Ranges
 from didyma.text.observation import Scored, observing

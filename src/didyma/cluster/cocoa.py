@@ -27,11 +27,9 @@ from numpy.typing import NDArray
 
 from didyma.cluster.problem import ShardedProblem, ShardState, added
 from didyma.learning.bcfw import BCFW
-from didyma.learning.cut_pool import CutPool
-from didyma.learning.cutting_plane import OneSlack
+from didyma.learning.cutting_plane import CutPool, OneSlack
 from didyma.learning.problem import Cut
-from didyma.learning.solution import Callback, Clock, Progress, Result, Solution
-from didyma.learning.solver import drive
+from didyma.learning.solution import Callback, Clock, Progress, Result, Solution, drive
 
 Vector = NDArray[np.float64]
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from didyma.cluster.problem import ShardedProblem, ShardState
 from didyma.learning.perceptron import Perceptron, PerceptronState
-from didyma.learning.solution import Callback, Clock, Progress, Result, Solution
-from didyma.learning.solver import drive
+from didyma.learning.solution import Callback, Clock, Progress, Result, Solution, drive
 
 Vector = NDArray[np.float64]
 

@@ -26,21 +26,22 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma._core.learning import sweep
+from didyma._core.learning import insert, sweep, sweep_planes
 from didyma.errors import DataError
-from didyma.learning.cutting_plane import OneSlack, no_cuts
-from didyma.learning.plane_dual import PlaneDual
-from didyma.learning.problem import Problem, cut_oracle
+from didyma.learning.cutting_plane import CutRun, OneSlack
+from didyma.learning.problem import Cut, Problem, cut_oracle
 from didyma.learning.solution import (
     Clock,
+    ConvexSolver,
     Progress,
     Solution,
+    SolverRun,
     check_C,
     check_finite,
     overflow,
     reached,
 )
-from didyma.learning.solver import ConvexSolver, SolverRun
+from didyma.stateful import Stateful, array_of
 
 Vector = NDArray[np.float64]
 
@@ -55,27 +56,148 @@ SOONER = 4.0  # ... and of so many where a run goes on from another C, whose fir
 EASY, GROWTH = 48.0, 8.0  # first stage of a run, and factor between stages
 PATIENCE = 10  # passes in which the gap should halve, or they no longer pay
 SAMPLE = 50  # examples in each of two samples, by which the first stage is chosen
+ROUNDING = 1e-6  # more than weights on a simplex can lose
 MEMORY = 0.1  # planes may take this share of the data's memory ...
 FREE_MEMORY = 2**24  # ... or this many bytes, which nobody misses
 
 
-def _first_cut(problem: Problem) -> tuple[float, float, float]:
-    """Loss b and ‖g‖² of the cut of all examples at w = 0, and the passes that it takes.
+@dataclass
+class PlaneDual(Stateful):
+    """Planes g·w + b of each example with weights α on its simplex:  w = −Σ_i s_i Σ_k α_ik g_ik.
 
-    Of many examples two samples are looked at. The product of their cuts estimates ‖g‖² without
-    the noise that a norm would add.
+    Planes are stored without the scales s_i = C c_i. So for another C the same α stay feasible, and
+    only w changes.
     """
-    n, zero = problem.n_examples, np.zeros(problem.n_features)
-    if n <= 2 * SAMPLE:
-        cut = problem.cut_all(zero)
-        return cut.loss, float(cut.direction @ cut.direction), 1.0
-    loss, directions = 0.0, np.zeros((2, problem.n_features))
-    sample = np.linspace(0, n - 1, 2 * SAMPLE).astype(np.int64)
-    for k, i in enumerate(sample):
-        cut, share = problem.cut(zero, int(i)), n / SAMPLE * problem.weights[i]
-        directions[k % 2] += share * cut.direction
-        loss += 0.5 * share * cut.loss
-    return float(loss), float(directions[0] @ directions[1]), 2 * SAMPLE / n
+
+    g: Vector  # (examples, slots, features)
+    b: Vector
+    alpha: Vector
+    gram: Vector
+    size: NDArray[np.int64]  # slots in use
+    scales: Vector
+    gaps: Vector  # of each example when it was last looked at; infinite before
+    w: Vector
+    C: float
+
+    _changing: ClassVar[tuple[str, ...]] = (
+        *("g", "b", "alpha", "gram", "size", "scales", "gaps", "w", "C"),
+    )
+    _growing: ClassVar[tuple[str, ...]] = ("g", "b", "alpha", "gram")
+    _unbounded: ClassVar[tuple[str, ...]] = ("gaps",)
+
+    def check_state(self) -> None:
+        """Refuse sizes that differ, slots that are not there, and α off the simplex."""
+        n, slots = len(self.scales), self.g.shape[1]
+        array_of(self.g, "g", (n, slots, len(self.w)))
+        array_of(self.b, "b", (n, slots))
+        array_of(self.gram, "gram", (n, slots, slots))
+        array_of(self.scales, "scales", (n,), low=0.0)
+        array_of(self.size, "size", (n,), np.int64, low=1, high=slots)
+        check_simplex(self.alpha, (n, slots))
+        if self.alpha[np.arange(slots) >= self.size[:, None]].any():
+            raise ValueError("alpha should be 0 where there is no plane")
+        check_C(self.C)
+
+    @classmethod
+    def zero(cls, scales: Vector, n_features: int, n_planes: int, C: float) -> PlaneDual:
+        """Start at w = 0."""
+        n = len(scales)
+        return cls(
+            g=np.zeros((n, n_planes, n_features)),
+            b=np.zeros((n, n_planes)),
+            alpha=first_plane(n, n_planes),
+            gram=np.zeros((n, n_planes, n_planes)),
+            size=np.ones(n, dtype=np.int64),
+            scales=scales,
+            gaps=np.full(n, np.inf),
+            w=np.zeros(n_features),
+            C=C,
+        )
+
+    def move_to(self, C: float) -> None:
+        """Go on with another C: α stays feasible, w is proportional to C."""
+        ratio = C / self.C
+        self.scales = self.scales * ratio
+        self.w *= ratio
+        self.gaps[:] = np.inf
+        self.C = C
+
+    def shift(self, moves: Vector) -> None:
+        """Move every plane of example i by ``moves[i]``, when its Ψ*_i has moved the other way.
+
+        α stays feasible. The plane of the former Ψ*_i moves too: it is now that of an output like
+        any other.
+        """
+        self.g += moves[:, None, :]
+        self.gram = self.g @ self.g.transpose(0, 2, 1)
+        self.w -= self.scales @ moves
+        self.gaps[:] = np.inf
+
+    @property
+    def planes(self) -> tuple[Any, ...]:
+        """Arrays in the order in which kernels take them."""
+        return self.g, self.b, self.alpha, self.gram, self.size
+
+    @property
+    def v(self) -> Vector:
+        """−Σ_i s_i Σ_k α_ik g_ik, which is w, as all weights are allowed."""
+        return self.w
+
+    def place(self, v: Vector) -> None:
+        """Let v be that of this dual and others, which share it."""
+        self.w = v.copy()
+
+    def mean(self) -> Cut:
+        """The cut of all examples whose direction is −w / C: its bound is the dual objective."""
+        return Cut(-self.w / self.C, self.earned() / self.C)
+
+    def earned(self) -> float:
+        """The part of the dual objective that is linear: Σ s_i α_i·b_i."""
+        return float(self.scales @ (self.alpha * self.b).sum(axis=1))
+
+    def value(self) -> float:
+        """Dual objective: Σ s_i α_i·b_i − ½‖w‖²."""
+        return self.earned() - float(0.5 * self.w @ self.w)
+
+    def certify(self, risks: Vector) -> float:
+        """Primal objective at w, given each example's risk; the gaps are renewed with it."""
+        self.gaps[:] = self.scales * (risks - (self.alpha * (self.b + self.g @ self.w)).sum(axis=1))
+        return float(0.5 * self.w @ self.w + self.scales @ risks)
+
+    def sweep(self, order: NDArray[np.int64]) -> tuple[float, float]:
+        """Optimise the examples in `order` over their planes: (gap before, increase)."""
+        return sweep_planes(order, self.planes, self.scales, self.w)
+
+    def add(self, i: int, cut: Cut) -> None:
+        """Remember a plane without forgetting any."""
+        if self.size[i] == self.g.shape[1]:
+            self._double()
+        insert(self.planes, i, cut.direction, cut.loss)
+
+    def slack(self, i: int) -> float:
+        """Largest remembered plane of an example at w."""
+        n = self.size[i]
+        return float(np.max(self.b[i, :n] + self.g[i, :n] @ self.w))
+
+    def _double(self) -> None:
+        none, more = (0, 0), (0, self.g.shape[1])
+        self.g = np.pad(self.g, (none, more, none))
+        self.b, self.alpha = np.pad(self.b, (none, more)), np.pad(self.alpha, (none, more))
+        self.gram = np.pad(self.gram, (none, more, more))
+
+
+def first_plane(n_examples: int, n_planes: int) -> Vector:
+    """Weights α that are all on the plane of the gold output, which is zero."""
+    alpha = np.zeros((n_examples, n_planes))
+    alpha[:, 0] = 1.0
+    return alpha
+
+
+def check_simplex(alpha: Vector, shape: tuple[int, int]) -> None:
+    """Raise a ValueError unless each row is on the simplex, up to rounding."""
+    array_of(alpha, "alpha", shape, low=-ROUNDING)
+    if not np.allclose(alpha.sum(axis=1), 1.0, rtol=0.0, atol=ROUNDING):
+        raise ValueError("alpha should add up to 1 for each example")
 
 
 class _Visits(SolverRun):
@@ -93,7 +215,7 @@ class _Visits(SolverRun):
         self.stages, self.due = [C], True
         self.passes = 0.0
         self.staged = False  # whether a large C is approached in stages
-        self.cuts = no_cuts(len(dual.w), clock)  # of all examples, once passes no longer pay
+        self.cuts = CutRun(len(dual.w), clock=clock)  # of all examples, once passes no longer pay
         self.mark, self.since = np.inf, 0  # the gap when it last halved, and iterations since then
 
     def next_stage(self) -> None:
@@ -211,10 +333,7 @@ class BCFW(ConvexSolver["_Visits"]):
             if run.stages and run.passes >= self.max_passes / 2:
                 run.stages = run.stages[-1:]  # what is left belongs to the C that was asked for
                 run.due = True
-            yield Progress(
-                *(run.n_iter, run.passes, dual.C, value, lower),
-                *(False, clock.elapsed, dual.w),
-            )
+            yield run.report(dual.C, value, lower, dual.w, passes=run.passes, certified=False)
         yield from self._join(problem, C, run)
 
     @staticmethod
@@ -242,11 +361,20 @@ class BCFW(ConvexSolver["_Visits"]):
         rng: np.random.Generator,
         clock: Clock,
     ) -> None:
-        """Visit the examples of ``order``, then go over remembered planes alone while that pays."""
+        """Visit the examples of ``order``, then go over remembered planes alone while that pays.
+
+        It pays while it gains more per unit of work than the pass so far.
+        """
         with clock.stage("oracle"):
             gain = sweep(*(cut_oracle(problem), order, dual.planes, dual.scales, dual.gaps, dual.w))
+        cost = problem.cut_cost * len(order)
         with clock.stage("planes"):
-            self._sweep_planes(problem, dual, gain, len(order), rng)
+            for _ in range(CHEAP_PASSES):
+                _, more = dual.sweep(rng.permutation(problem.n_examples))
+                work = float(dual.size.sum())
+                if more * cost <= gain * work:
+                    break
+                gain, cost = gain + more, cost + work
 
     @staticmethod
     def _stages(problem: Problem, C: float) -> tuple[list[float], float]:
@@ -305,20 +433,21 @@ class BCFW(ConvexSolver["_Visits"]):
         places = (firsts[:, None] + np.arange(together)).ravel()
         return chosen[places[places < len(chosen)]]
 
-    @staticmethod
-    def _sweep_planes(
-        problem: Problem,
-        dual: PlaneDual,
-        gain: float,
-        visits: int,
-        rng: np.random.Generator,
-    ) -> None:
-        """Passes without oracle, while they gain more per unit of work than this round so far."""
-        cost = problem.cut_cost * visits
-        for _ in range(CHEAP_PASSES):
-            order = rng.permutation(problem.n_examples)
-            _, more = dual.sweep(order)
-            work = float(dual.size.sum())
-            if more * cost <= gain * work:
-                break
-            gain, cost = gain + more, cost + work
+
+def _first_cut(problem: Problem) -> tuple[float, float, float]:
+    """Loss b and ‖g‖² of the cut of all examples at w = 0, and the passes that it takes.
+
+    Of many examples two samples are looked at. The product of their cuts estimates ‖g‖² without
+    the noise that a norm would add.
+    """
+    n, zero = problem.n_examples, np.zeros(problem.n_features)
+    if n <= 2 * SAMPLE:
+        cut = problem.cut_all(zero)
+        return cut.loss, float(cut.direction @ cut.direction), 1.0
+    loss, directions = 0.0, np.zeros((2, problem.n_features))
+    sample = np.linspace(0, n - 1, 2 * SAMPLE).astype(np.int64)
+    for k, i in enumerate(sample):
+        cut, share = problem.cut(zero, int(i)), n / SAMPLE * problem.weights[i]
+        directions[k % 2] += share * cut.direction
+        loss += 0.5 * share * cut.loss
+    return float(loss), float(directions[0] @ directions[1]), 2 * SAMPLE / n

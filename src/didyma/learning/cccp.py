@@ -29,14 +29,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import check_choice
-from didyma.learning.bcfw import BCFW
-from didyma.learning.cut_pool import CutPool
-from didyma.learning.cutting_plane import NSlack, OneSlack, ProximalBundle
-from didyma.learning.plane_dual import PlaneDual
+from didyma.learning.bcfw import BCFW, PlaneDual
+from didyma.learning.cutting_plane import CutPool, OneSlack, ProximalBundle
+from didyma.learning.n_slack import NSlack
 from didyma.learning.problem import Problem
 from didyma.learning.row_bcfw import RowBCFW, RowDual
-from didyma.learning.solution import Callback, Clock, Progress, Result, Solution
-from didyma.learning.solver import drive
+from didyma.learning.solution import Callback, Clock, Progress, Result, Solution, drive
 
 Vector = NDArray[np.float64]
 

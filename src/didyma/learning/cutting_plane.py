@@ -12,26 +12,132 @@ J(w) = ½‖w‖² + C R(w) and report its value, the bound and the gap between 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.checkpoints import restoring
-from didyma.errors import DataError
-from didyma.learning.cut_pool import CutPool
-from didyma.learning.plane_dual import PlaneDual
 from didyma.learning.problem import Cut, Problem
-from didyma.learning.solution import ROUNDING, Clock, Progress, Solution
-from didyma.learning.solver import ConvexSolver, SolverRun
-from didyma.stateful import Stateful
+from didyma.learning.solution import (
+    Clock,
+    ConvexSolver,
+    Progress,
+    Solution,
+    SolverRun,
+    overflow,
+)
+from didyma.polytope.active_set import Projection, minimise_over_columns
+from didyma.stateful import Stateful, array_of, record_of
 
 Vector = NDArray[np.float64]
+
+UNUSED = 50  # a cut that was inactive for so many solutions is forgotten
 
 TRIALS = 20  # oracle calls per line search, at most
 PRECISION = 0.1  # relative width of the last bracket
 TOWARDS_MODEL = 0.1  # cuts are made a little beyond the best point, towards the model's minimiser
+LEAST, PATIENCE = 1e-9, 10  # relative progress that counts, iterations without any before the end
+
+
+class CutPool(Stateful):
+    """Cuts with their Gram matrix; slot 0 is the zero cut of the gold outputs."""
+
+    _changing: ClassVar[tuple[str, ...]] = ("directions", "losses", "gram", "unused")
+    _growing: ClassVar[tuple[str, ...]] = _changing
+
+    def __init__(self, n_features: int) -> None:
+        self.n_features = n_features
+        self.directions = np.zeros((1, n_features))
+        self.losses = np.zeros(1)
+        self.gram = np.zeros((1, 1))
+        self.unused = np.zeros(1, dtype=np.int64)
+        self.solution: Projection | None = None
+
+    @classmethod
+    def of(cls, start: Solution | None, n_features: int) -> CutPool:
+        """A copy of the cuts of an earlier solution, which hold for any C, or an empty pool."""
+        state = None if start is None else start.state
+        return deepcopy(state) if isinstance(state, CutPool) else cls(n_features)
+
+    def state(self) -> dict[str, Any]:
+        """Cuts, and the weights of the last minimiser."""
+        return {**super().state(), "solution": self.solution and vars(self.solution)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on with other cuts."""
+        super().restore(state)
+        solution = state["solution"]
+        self.solution = None if solution is None else self._projection(solution)
+
+    def check_state(self) -> None:
+        """Refuse sizes that differ."""
+        n = len(self.losses)
+        array_of(self.losses, "losses", (max(n, 1),))
+        array_of(self.directions, "directions", (n, self.n_features))
+        array_of(self.gram, "gram", (n, n))
+        array_of(self.unused, "unused", (n,), np.int64, low=0)
+
+    def _projection(self, state: dict[str, Any]) -> Projection:
+        """A minimiser over these cuts, or over all but the last."""
+        projection, n = record_of(Projection, state), len(self.losses)
+        active = array_of(projection.active, "active", (None,), np.int64, low=0, high=n - 1)
+        if not 0 < len(active) == len(np.unique(active)):
+            raise ValueError("active should be places of different cuts")
+        return replace(
+            projection,
+            active=active,
+            weights=array_of(projection.weights, "weights", (len(active),), low=0.0),
+            point=array_of(projection.point, "point", (None,)),
+        )
+
+    def add(self, cut: Cut) -> None:
+        """Remember a cut."""
+        column = self.directions @ cut.direction
+        corner = [float(cut.direction @ cut.direction)]
+        self.gram = np.block([[self.gram, column[:, None]], [column[None, :], np.array([corner])]])
+        self.directions = np.vstack([self.directions, cut.direction])
+        self.losses = np.append(self.losses, cut.loss)
+        self.unused = np.append(self.unused, 0)
+
+    def shift(self, change: Vector) -> None:
+        """Move every cut but the zero cut, when the gold features have moved the other way."""
+        self.directions[1:] += change
+        self.gram = self.directions @ self.directions.T
+
+    def minimise(self, scale: float, offsets: Vector) -> Cut:
+        """The mean cut under the optimal weights, for columns ``scale · g_k`` and these offsets."""
+        gram = scale**2 * self.gram
+        if not np.isfinite(gram).all():
+            raise overflow(scale)
+        self.solution = minimise_over_columns(
+            gram, np.ascontiguousarray(offsets), start=self.solution
+        )
+        active, y = self.solution.active, self.solution.weights
+        self.unused += 1
+        self.unused[active] = 0
+        return Cut(y @ self.directions[active], float(y @ self.losses[active]))
+
+    def minimiser(self, C: float) -> tuple[Vector, float]:
+        """The weights that minimise ½‖w‖² + C max_k (g_k·w + b_k), and the minimum."""
+        mean = self.minimise(C, C * self.losses)
+        w = -C * mean.direction
+        return w, C * mean.loss - 0.5 * float(w @ w)
+
+    def forget(self) -> None:
+        """Drop cuts that have not been active for a long time."""
+        keep = self.unused < UNUSED
+        keep[0] = True
+        if keep.all() or self.solution is None:
+            return
+        place = np.cumsum(keep) - 1
+        active, point = place[self.solution.active], self.solution.point[keep]
+        self.solution = replace(self.solution, active=active, point=point)
+        self.directions, self.losses = self.directions[keep], self.losses[keep]
+        self.gram, self.unused = self.gram[np.ix_(keep, keep)], self.unused[keep]
 
 
 class LineSearch(Protocol):
@@ -57,13 +163,6 @@ class Searchable(Protocol):
     def line(self, C: float, w: Vector, clock: Clock) -> LineSearch:
         """A search that begins at w."""
         ...
-
-
-def line_of(problem: Problem, C: float, w: Vector, clock: Clock) -> LineSearch:
-    """A search that begins at w: the problem's own, or one over its scores."""
-    if isinstance(problem, Searchable):
-        return problem.line(C, w, clock)
-    return Line(problem, C, w, clock)
 
 
 class Line(Stateful):
@@ -127,12 +226,8 @@ class Line(Stateful):
             return Cut(self.problem.gather(coefficients), loss)
 
 
-LEAST, PATIENCE = 1e-9, 10  # relative progress that counts, iterations without any before the end
-SWEEPS = 300  # over the planes of all examples before new ones are asked for
-
-
 @dataclass(frozen=True)
-class OneSlack(ConvexSolver["_Cuts"]):
+class OneSlack(ConvexSolver["CutRun"]):
     """One slack for all examples (Joachims et al. 2009), with a line search (Franc & Sonnenburg).
 
     Each iteration solves the bound, searches the line from the best point so far to the bound's
@@ -148,13 +243,13 @@ class OneSlack(ConvexSolver["_Cuts"]):
     tol: float = 1e-3
     max_iter: int = 1000
 
-    def _begin(self, problem: Problem, C: float, start: Solution | None) -> _Cuts:
-        w = np.zeros(problem.n_features) if start is None else start.w
-        return _Cuts(CutPool.of(start, problem.n_features), w, Clock())
+    def _begin(self, problem: Problem, C: float, start: Solution | None) -> CutRun:
+        return CutRun(problem.n_features, start)
 
-    def _steps(self, problem: Problem, C: float, run: _Cuts) -> Iterator[Progress]:
+    def _steps(self, problem: Problem, C: float, run: CutRun) -> Iterator[Progress]:
         pool, clock = run.pool, run.clock
-        line = line_of(problem, C, run.w, clock)
+        searched = problem.line if isinstance(problem, Searchable) else partial(Line, problem)
+        line = searched(C, run.w, clock)
         if run.point and isinstance(line, Stateful):
             with restoring():
                 line.restore(run.point)
@@ -169,24 +264,34 @@ class OneSlack(ConvexSolver["_Cuts"]):
                 pool.forget()
             line.towards(w)
             run.update(dual, line)
-            yield Progress(
-                *(run.n_iter, line.passes, C, line.value, dual),
-                *(True, clock.elapsed, line.w),
-            )
+            yield run.report(C, line.value, dual, line.w, passes=line.passes)
 
 
-class _Cuts(SolverRun):
-    """The cuts, the best point, and the iterations without progress."""
+class _PoolRun(SolverRun):
+    """A run that adds cuts of all examples to a pool."""
+
+    _lasting = "pool"
+
+    def __init__(
+        self, n_features: int, start: Solution | None = None, clock: Clock | None = None
+    ) -> None:
+        super().__init__(clock)
+        self.pool = CutPool.of(start, n_features)
+        self.w = np.zeros(n_features) if start is None else start.w
+
+
+class CutRun(_PoolRun):
+    """The cuts of `OneSlack`, its best point, and the iterations without progress."""
 
     _changing: ClassVar[tuple[str, ...]] = (
         *("pool", "w", "point", "clock", "n_iter", "bound", "value", "idle"),
     )
-    _lasting = "pool"
 
-    def __init__(self, pool: CutPool, w: Vector, clock: Clock) -> None:
-        super().__init__(clock)
-        self.pool, self.w = pool, w
-        self.point: dict[str, Any] = {}  # what a search that has a state knows there
+    def __init__(
+        self, n_features: int, start: Solution | None = None, clock: Clock | None = None
+    ) -> None:
+        super().__init__(n_features, start, clock)
+        self.point: dict[str, Any] = {}  # what a search that has a state knows at the best point
         self.bound, self.value, self.idle = -np.inf, np.inf, 0
 
     def update(self, dual: float, line: LineSearch) -> None:
@@ -197,87 +302,6 @@ class _Cuts(SolverRun):
         lower = value < self.value - LEAST * abs(self.value)
         self.bound, self.value = max(self.bound, dual), min(self.value, value)
         self.idle = 0 if higher or lower else self.idle + 1
-
-
-def no_cuts(n_features: int, clock: Clock) -> _Cuts:
-    """A run at w = 0 that knows nothing yet."""
-    return _Cuts(CutPool(n_features), np.zeros(n_features), clock)
-
-
-@dataclass(frozen=True)
-class NSlack(ConvexSolver["_Slacks"]):
-    """A slack per example: Algorithm 1 of Yue et al. 2007, for reference on small problems.
-
-    With ``epsilon`` it ends as the paper's does too: when no cut of any example is violated by more
-    than its slack and ε. The gap is then at most C ε, up to what the small dual problem lacks.
-
-    >>> from didyma.learning.examples import OneHinge
-    >>> NSlack().solve(OneHinge(), C=10.0).w.round(2)
-    array([0.2, 0.4])
-    """
-
-    tol: float = 1e-3
-    max_iter: int = 1000
-    epsilon: float | None = None
-
-    def _begin(self, problem: Problem, C: float, start: Solution | None) -> _Slacks:
-        """Begin anew, whatever the start."""
-        if self.epsilon is not None and not 0.0 < self.epsilon <= 1.0:
-            raise DataError(f"expected above 0, up to 1, found {self.epsilon}", field="epsilon")
-        planes = PlaneDual.zero(C * problem.weights, problem.n_features, 4, C)
-        return _Slacks(planes, Clock(), 1.0 if self.epsilon is None else self.epsilon)
-
-    def _steps(self, problem: Problem, C: float, run: _Slacks) -> Iterator[Progress]:
-        everyone = np.arange(problem.n_examples)
-        dual, clock = run.dual, run.clock
-
-        def optimise() -> None:
-            with clock.stage("dual"):
-                enough = 0.1 * run.tolerance * float(dual.scales.sum())
-                for _ in range(SWEEPS):
-                    gap, gain = dual.sweep(everyone)
-                    if gap <= enough or gain <= ROUNDING * abs(dual.value()):
-                        break
-
-        while True:
-            if run.satisfied:
-                run.finished = self.epsilon is not None
-                if run.finished:
-                    return
-                run.tolerance *= 0.3
-                optimise()
-            if run.n_iter == self.max_iter:
-                return
-            run.n_iter += 1
-            run.satisfied = True
-            for i in range(problem.n_examples):
-                with clock.stage("oracle"):
-                    cut = problem.cut(dual.w, i)
-                if cut.at(dual.w) > dual.slack(i) + run.tolerance:
-                    run.satisfied = False
-                    dual.add(i, cut)
-                    optimise()
-            with clock.stage("certificate"):
-                value = 0.5 * float(dual.w @ dual.w)
-                value += float(dual.scales @ problem.risks(dual.w))
-            w = dual.w.copy()  # which what follows would move
-            n_iter = run.n_iter
-            yield Progress(n_iter, 2.0 * n_iter, C, value, dual.value(), True, clock.elapsed, w)
-
-
-class _Slacks(SolverRun):
-    """The planes, the violation that is tolerated, and whether the last pass found none."""
-
-    _changing: ClassVar[tuple[str, ...]] = ("dual", "clock", "n_iter", "tolerance", "satisfied")
-
-    def __init__(self, dual: PlaneDual, clock: Clock, tolerance: float) -> None:
-        super().__init__(clock)
-        self.dual, self.tolerance, self.satisfied = dual, tolerance, False
-
-    def check_state(self) -> None:
-        """Refuse a tolerance that nothing meets."""
-        if not 0.0 <= self.tolerance <= 1.0:
-            raise ValueError(f"tolerance should be from 0 to 1, but is {self.tolerance}")
 
 
 @dataclass(frozen=True)
@@ -297,8 +321,7 @@ class ProximalBundle(ConvexSolver["_Bundle"]):
     mu: float = 1.0
 
     def _begin(self, problem: Problem, C: float, start: Solution | None) -> _Bundle:
-        centre = np.zeros(problem.n_features) if start is None else start.w
-        return _Bundle(CutPool.of(start, problem.n_features), centre, Clock())
+        return _Bundle(problem.n_features, start)
 
     def _steps(self, problem: Problem, C: float, run: _Bundle) -> Iterator[Progress]:
         pool, clock = run.pool, run.clock
@@ -315,7 +338,7 @@ class ProximalBundle(ConvexSolver["_Bundle"]):
             run.n_iter += 1
             with clock.stage("dual"):
                 offsets = C * (pool.losses + shrink * (pool.directions @ run.centre))
-                mean = pool.combine(*pool.minimise(C / np.sqrt(1.0 + self.mu), offsets))
+                mean = pool.minimise(C / np.sqrt(1.0 + self.mu), offsets)
                 run.w = w = shrink * run.centre - C / (1.0 + self.mu) * mean.direction
                 # Any weights of the cuts bound J from below, with the proximal term or without it.
                 bound = C * mean.loss - 0.5 * C**2 * float(mean.direction @ mean.direction)
@@ -323,21 +346,17 @@ class ProximalBundle(ConvexSolver["_Bundle"]):
                 highest = float(np.max(pool.losses + pool.directions @ w))
                 run.model = 0.5 * float(w @ w) + C * highest
                 pool.forget()
-            yield Progress(
-                *(run.n_iter, float(run.n_iter), C, run.value, run.dual),
-                *(True, clock.elapsed, run.centre),
-            )
+            yield run.report(C, run.value, run.dual, run.centre)
 
 
-class _Bundle(SolverRun):
+class _Bundle(_PoolRun):
     """The cuts, the best point, the next one, and the value of the model there."""
 
     _changing: ClassVar[tuple[str, ...]] = (
         *("pool", "clock", "n_iter", "centre", "value", "dual", "w", "model"),
     )
-    _lasting = "pool"
 
-    def __init__(self, pool: CutPool, centre: Vector, clock: Clock) -> None:
-        super().__init__(clock)
-        self.pool, self.centre, self.w = pool, centre, centre
+    def __init__(self, n_features: int, start: Solution | None) -> None:
+        super().__init__(n_features, start)
+        self.centre = self.w
         self.value, self.model, self.dual = np.inf, -np.inf, 0.0

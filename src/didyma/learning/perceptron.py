@@ -22,8 +22,15 @@ from numpy.typing import NDArray
 from didyma._core.learning import perceptron_epoch
 from didyma.errors import DataError
 from didyma.learning.problem import Problem, cut_oracle
-from didyma.learning.solution import Callback, Clock, Progress, Result, Solution
-from didyma.learning.solver import SolverRun, drive, resumable
+from didyma.learning.solution import (
+    Callback,
+    Progress,
+    Result,
+    Solution,
+    SolverRun,
+    drive,
+    resumable,
+)
 from didyma.stateful import Stateful
 
 Vector = NDArray[np.float64]
@@ -90,10 +97,7 @@ class Perceptron:
             )
             state.time += float(steps.sum())
             value = total / max(float(steps.sum()), TINY)
-            yield Progress(
-                *(run.n_iter, float(run.n_iter), self.C, value, 0.0),
-                *(False, run.clock.elapsed, state.mean()),
-            )
+            yield run.report(self.C, value, 0.0, state.mean(), certified=False)
 
 
 class _Epochs(SolverRun):
@@ -109,7 +113,7 @@ class _Epochs(SolverRun):
         steps: Vector,
         random_state: int | None,
     ) -> None:
-        super().__init__(Clock())
+        super().__init__()
         self.averaged, self.examples, self.steps = averaged, examples, steps
         self.rng = np.random.default_rng(random_state)
         self.order = np.arange(len(examples))

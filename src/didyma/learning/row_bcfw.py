@@ -12,15 +12,14 @@ without it, and the step that would be exact without it never lowers the dual.
 
 from __future__ import annotations
 
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.learning.bcfw import BCFW
-from didyma.learning.plane_dual import check_simplex
+from didyma.learning.bcfw import BCFW, check_simplex, first_plane
 from didyma.learning.problem import Problem
 from didyma.learning.solution import Clock, Solution, check_C
 from didyma.stateful import Stateful, array_of
@@ -84,35 +83,24 @@ class RowDual(Stateful):
 
     @classmethod
     def zero(cls, problem: RowProblem, C: float) -> RowDual:
-        """Start at w = 0: all weight on the plane of the gold output, which is zero."""
+        """Start at w = 0."""
         n = problem.n_examples
         n_planes = max(FEW_PLANES, min(MANY_PLANES, CHEAP // n))
-        alpha = np.zeros((n, n_planes))
-        alpha[:, 0] = 1.0
         return cls(
-            np.zeros((problem.n_rows, n_planes)),
-            np.zeros((n, n_planes)),
-            alpha,
-            C * problem.weights,
-            np.full(n, np.inf),
-            np.zeros(problem.n_features),
-            problem.table(np.zeros(problem.n_features)),
-            C,
-            problem,
+            planes=np.zeros((problem.n_rows, n_planes)),
+            losses=np.zeros((n, n_planes)),
+            alpha=first_plane(n, n_planes),
+            scales=C * problem.weights,
+            gaps=np.full(n, np.inf),
+            v=np.zeros(problem.n_features),
+            table=problem.table(np.zeros(problem.n_features)),
+            C=C,
+            problem=problem,
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Planes and weights are copied, the problem is not."""
-        return replace(
-            self,
-            planes=self.planes.copy(),
-            losses=self.losses.copy(),
-            alpha=self.alpha.copy(),
-            scales=self.scales.copy(),
-            gaps=self.gaps.copy(),
-            v=self.v.copy(),
-            table=self.table.copy(),
-        )
+        return replace(self, **{name: copy(getattr(self, name)) for name in self._changing})
 
     @property
     def w(self) -> Vector:

@@ -30,11 +30,10 @@ from didyma.nbest.low_rank import LowRankReranker
 from didyma.nbest.views import VECTORS, GivenVectors, View, learn_views, written_inputs
 from didyma.protocol import Estimator
 from didyma.ranking.explanation import FeatureContribution, MatchedSpan, PassageExplanation
-from didyma.ranking.featuriser import State
+from didyma.ranking.featuriser import State, Windowed
 from didyma.ranking.latent import LatentPerceptronRanker
 from didyma.ranking.ranked import Ranked
 from didyma.ranking.svm import SVMRanker
-from didyma.ranking.windowed import Windowed
 from didyma.text.reranker import MEASURES, Reranker
 from didyma.values import kind_of
 

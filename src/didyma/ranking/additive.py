@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from itertools import product
@@ -20,15 +20,12 @@ from didyma.learning.row_bcfw import RowBCFW
 from didyma.learning.solution import check_C
 from didyma.model import Saved
 from didyma.protocol import check_is_fitted
-from didyma.ranking.binned import Binned, step_scores
-from didyma.ranking.bins import LEVELS, SAMPLE, Bins
-from didyma.ranking.cross_validation import cross_validate, first_near_best
+from didyma.ranking.bins import LEVELS, LINES, SAMPLE, Binned, Bins, shrinkage, step_scores
 from didyma.ranking.fitters import Fitter, HingeFitter
 from didyma.ranking.interactions import rank_pairs
 from didyma.ranking.losses import parse_loss
 from didyma.ranking.problem import RankingProblem
 from didyma.ranking.ramp import uncut
-from didyma.ranking.shrinkage import LINES, shrinkage
 from didyma.ranking.svm import SVMRanker
 from didyma.values import is_whole
 
@@ -41,6 +38,8 @@ USUAL_C = 4.0  # ... unless queries are few, or on a cluster
 RAMP_FACTOR = 10.0  # of C with the ramp bound: more takes long, and gains nothing
 NONE = "none"  # in the place of a line
 LOOSE = 0.01  # relative gap at which it is clear which settings, or pairs, are promising
+FOLDS = 3
+ERRORS = 3.0  # standard errors by which the best of several settings must be ahead to count
 
 
 @dataclass(eq=False, repr=False)
@@ -422,3 +421,42 @@ def _weights(fitter: Fitter, solver: Any, C: float) -> Vector:
         raise KeyboardInterrupt
     w: Vector = solution.w
     return w
+
+
+def cross_validate(
+    lists: Lists, usable: NDArray[np.bool_], measure: str, fit: Callable[..., Iterable[Vector]]
+) -> Vector | None:
+    """The measure of each held-out query by each setting, (n_settings × n_queries).
+
+    ``fit(train, test)`` scores the rows of ``test`` once for each setting. Each third of the usable
+    queries is held out in turn; None says that there are too few of them.
+    """
+    from didyma.metrics import Evaluator
+
+    queries = np.random.default_rng(0).permutation(np.flatnonzero(usable))
+    if len(queries) < 2 * FOLDS:
+        return None
+    fold = np.full(len(lists.groups), -1)
+    fold[queries] = np.arange(len(queries)) % FOLDS
+    values = []
+    for held_out in range(FOLDS):
+        of_row = fold[lists.groups.codes]
+        train, test = (lists.select(rows) for rows in (of_row != held_out, of_row == held_out))
+        evaluator = Evaluator(test.y, test.groups, measure)
+        (judged,) = evaluator.measures
+        values.append(np.array([evaluator(scores)[judged] for scores in fit(train, test)]))
+    return np.concatenate(values, axis=1)
+
+
+def first_near_best(values: Vector) -> int:
+    """The first row of values (settings × queries) that the best one is not clearly ahead of.
+
+    That is by three standard errors of their paired differences.
+
+    >>> first_near_best(np.array([[0.1, 0.5, 0.2], [0.2, 0.5, 0.1], [0.8, 0.9, 1.0]]))
+    2
+    """
+    best = values[int(np.argmax(values.mean(axis=1)))]
+    behind = best - values
+    error = behind.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
+    return int(np.argmax(behind.mean(axis=1) <= ERRORS * error))

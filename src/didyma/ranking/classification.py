@@ -39,8 +39,39 @@ class ClassificationResult:
     n_iter: int
 
 
+class _Classifier(Ranker):
+    """What both rankers share: one is trained by an SVM of scikit-learn on rows of two classes."""
+
+    C: float
+    max_iter: int
+    intercept_: Annotated[float, Saved()]
+    result_: ClassificationResult
+
+    def _train(
+        self, svm: Any, rows: Matrix, relevant: NDArray[np.bool_], cost: NDArray[np.float64]
+    ) -> None:
+        from sklearn.exceptions import ConvergenceWarning
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            svm.fit(rows, relevant, sample_weight=cost)
+        self.intercept_ = float(svm.intercept_[0])
+
+    def _report(self, value: float, converged: bool, n_iter: Any, advice: str) -> None:
+        self.result_ = ClassificationResult(value, converged, int(np.max(n_iter)))
+        if not converged:
+            warn_of_convergence(
+                f"no convergence in {self.max_iter} rounds at C={self.C:g}: raise max_iter or tol, "
+                f"lower C, {advice}",
+            )
+
+    def _trainable(self, lists: Lists) -> NDArray[np.bool_]:
+        # A query of one class still has rows to classify, as long as another has the other class.
+        return np.full(len(lists.groups), 0 < np.sum(lists.y >= 1) < len(lists))
+
+
 @dataclass(eq=False, repr=False)
-class ClassificationRanker(LinearRanker):
+class ClassificationRanker(_Classifier, LinearRanker):
     """Rank rows by the decision value of a linear SVM that tells relevant ones from the others.
 
     Minimises, over the rows of all queries together, with t_i = 1 where y_i ≥ 1 and −1 elsewhere,
@@ -87,14 +118,10 @@ class ClassificationRanker(LinearRanker):
     max_iter: int = 10_000
     random_state: int | None = 0
 
-    intercept_: Annotated[float, Saved()] = field(init=False)
-    result_: ClassificationResult = field(init=False)
-
     def _score_rows(self, X: Matrix) -> NDArray[np.float64]:
         return super()._score_rows(X) + self.intercept_
 
     def _fit(self, train: Lists, evaluation: EvalSets) -> None:
-        from sklearn.exceptions import ConvergenceWarning
         from sklearn.svm import LinearSVC
 
         check_C(self.C)
@@ -114,26 +141,19 @@ class ClassificationRanker(LinearRanker):
             max_iter=self.max_iter,
             random_state=self.random_state,
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            svm.fit(X, relevant, sample_weight=cost)
+        self._train(svm, X, relevant, cost)
         self.coef_ = svm.coef_[0]
-        self.intercept_ = float(svm.intercept_[0])
         if not np.isfinite(self.coef_).all():
             raise overflow(self.C)
         margin = np.where(relevant, 1, -1) * (X @ self.coef_ + self.intercept_)
         losses = np.maximum(0, 1 - margin) ** (1 if self.loss == "hinge" else 2)
         norm = self.coef_ @ self.coef_ + self.intercept_**2
-        self.result_ = ClassificationResult(
-            value=float(norm / 2 + scale * (cost @ losses)),
-            converged=bool(svm.n_iter_ < self.max_iter),
-            n_iter=int(svm.n_iter_),
+        self._report(
+            float(norm / 2 + scale * (cost @ losses)),
+            bool(svm.n_iter_ < self.max_iter),
+            svm.n_iter_,
+            'scale the features, or use loss="squared_hinge"',
         )
-        if not self.result_.converged:
-            warn_of_convergence(
-                f"no convergence in {self.max_iter} rounds at C={self.C:g}: raise max_iter or tol, "
-                'lower C, scale the features, or use loss="squared_hinge"',
-            )
 
     def _costs(
         self, relevant: NDArray[np.bool_], weight: NDArray[np.float64]
@@ -147,12 +167,9 @@ class ClassificationRanker(LinearRanker):
         unit = (n_relevant + n_others) / (ratio * n_relevant + n_others)
         return np.where(relevant, ratio * unit, unit)
 
-    def _trainable(self, lists: Lists) -> NDArray[np.bool_]:
-        # A query of one class still has rows to classify, as long as another has the other class.
-        return np.full(len(lists.groups), 0 < np.sum(lists.y >= 1) < len(lists))
 
-
-class PolynomialRanker(Learner, Ranker):
+@dataclass(eq=False, repr=False)
+class PolynomialRanker(_Classifier, Learner, Ranker):
     """Rank rows by the decision value of an SVM with a polynomial kernel.
 
     The baseline of Haponchyk & Moschitti (2019): K(x, x') = (γ x·x' + 1)^degree, trained on at most
@@ -189,30 +206,20 @@ class PolynomialRanker(Learner, Ranker):
     [3, 1, 2]
     """
 
-    support_vectors_: Annotated[NDArray[np.float64], Saved("vectors", "n_features")]
-    dual_coef_: Annotated[NDArray[np.float64], Saved("vectors")]
-    intercept_: Annotated[float, Saved()]
-    gamma_: Annotated[float, Saved()]
-    result_: ClassificationResult
+    C: float = 100.0
+    _: KW_ONLY
+    degree: int = 3
+    gamma: float | str = "scale"
+    n_candidates: int | None = 10
+    tol: float = 1e-3
+    max_iter: int = 1_000_000
+    random_state: Any = 0
 
-    def __init__(
-        self,
-        C: float = 100.0,
-        *,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        n_candidates: int | None = 10,
-        tol: float = 1e-3,
-        max_iter: int = 1_000_000,
-        random_state: Any = 0,
-    ) -> None:
-        self.C = C
-        self.degree = degree
-        self.gamma = gamma
-        self.n_candidates = n_candidates
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    support_vectors_: Annotated[NDArray[np.float64], Saved("vectors", "n_features")] = field(
+        init=False
+    )
+    dual_coef_: Annotated[NDArray[np.float64], Saved("vectors")] = field(init=False)
+    gamma_: Annotated[float, Saved()] = field(init=False)
 
     def _predict(self, X: Any) -> NDArray[np.float64]:
         return self._score_rows(self._read_rows(X, reset=False))
@@ -226,7 +233,6 @@ class PolynomialRanker(Learner, Ranker):
         return polynomial_scores(X, *learned) + self.intercept_
 
     def _fit(self, train: Lists, evaluation: EvalSets) -> None:
-        from sklearn.exceptions import ConvergenceWarning
         from sklearn.svm import SVC
 
         check_C(self.C)
@@ -246,28 +252,21 @@ class PolynomialRanker(Learner, Ranker):
             tol=reached(self.tol),
             max_iter=self.max_iter,
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            svm.fit(rows, relevant, sample_weight=cost)
+        self._train(svm, rows, relevant, cost)
         support, dual = svm.support_vectors_, svm.dual_coef_
         self.support_vectors_ = support.toarray() if sp.issparse(support) else support
         self.dual_coef_ = (dual.toarray() if sp.issparse(dual) else dual)[0]
-        self.intercept_ = float(svm.intercept_[0])
         if not np.isfinite(self.dual_coef_).all() or not np.isfinite(self.intercept_):
             raise overflow(self.C)
         sign = np.where(relevant, 1.0, -1.0)
         losses = np.maximum(0.0, 1.0 - sign * svm.decision_function(rows))
         scores = svm.decision_function(support) - self.intercept_
-        self.result_ = ClassificationResult(
-            value=float(0.5 * self.dual_coef_ @ scores + scale * (cost @ losses)),
-            converged=svm.fit_status_ == 0,
-            n_iter=int(np.max(svm.n_iter_)),
+        self._report(
+            float(0.5 * self.dual_coef_ @ scores + scale * (cost @ losses)),
+            svm.fit_status_ == 0,
+            svm.n_iter_,
+            "or scale the features",
         )
-        if not self.result_.converged:
-            warn_of_convergence(
-                f"no convergence in {self.max_iter} rounds at C={self.C:g}: raise max_iter or tol, "
-                "lower C, or scale the features",
-            )
 
     def _candidates(self, relevant: NDArray[np.bool_], groups: Groups) -> NDArray[np.int64]:
         """Rows to train on."""
@@ -295,9 +294,6 @@ class PolynomialRanker(Learner, Ranker):
         mean, square = (float(np.sum(weight @ part)) / n for part in (rows, squares))
         variance = square - mean**2
         return 1.0 / (rows.shape[1] * variance) if variance > SMALLEST_VARIANCE else 1.0
-
-    def _trainable(self, lists: Lists) -> NDArray[np.bool_]:
-        return np.full(len(lists.groups), 0 < np.sum(lists.y >= 1) < len(lists))
 
 
 def _largest(X: Any) -> float:

@@ -29,9 +29,9 @@ from didyma.learning.cutting_plane import OneSlack
 from didyma.learning.monitor import EvalSets
 from didyma.learning.solution import Callback, Solution
 from didyma.ranking.bins import Bins, categories_of
-from didyma.ranking.checks import count_trainable
 from didyma.ranking.fitters import Fitter, HingeFitter, RampFitter, RankingResult
 from didyma.ranking.ramp import RampProblem
+from didyma.ranking.ranker import count_trainable
 
 __all__ = [
     *("ReadShard", "ShardedHinge", "ShardedRamp"),

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from didyma.errors import DataError, NothingLearnedWarning, check_choice
 from didyma.learning.cccp import CCCP, LatentResult, best_of, inner_solver
 from didyma.learning.monitor import EvalSets, Monitor, gain_over_zero
 from didyma.learning.perceptron import Perceptron, PerceptronState
-from didyma.learning.solution import Callback, Result, Solution, check_C
+from didyma.learning.solution import Solution, check_C
 from didyma.model import Saved
 from didyma.protocol import seed_of, warn_of_convergence
 from didyma.ranking.classification import ClassificationRanker
@@ -30,7 +30,6 @@ from didyma.ranking.feature_maps import (
 )
 from didyma.ranking.latent_problem import LatentRankingProblem
 from didyma.ranking.losses import AveragePrecision, ItemwiseLoss, PrecisionAt, parse_loss
-from didyma.ranking.problem import trainable_queries
 from didyma.ranking.ranker import StartedRanker
 from didyma.stateful import array_of
 
@@ -45,20 +44,6 @@ class _LatentRanker(StartedRanker):
     C: float = 1.0
     _: KW_ONLY
     inference: str = "exact"
-    measure: str | None = None
-    random_state: Any = 0
-    warm_start: bool = False
-    callback: Callback | None = None
-
-    result_: Result = field(init=False)
-    history_: list[dict[str, Any]] = field(init=False)
-    n_iter_: int = field(init=False)
-
-    _transient: ClassVar[tuple[str, ...]] = ("callback",)
-
-    def judged_by(self) -> str:
-        """See `Ranker`."""
-        return self.measure or self._loss().measure
 
     def _loss(self) -> ItemwiseLoss:
         return AveragePrecision() if self.loss is None else parse_loss(self.loss)
@@ -66,15 +51,6 @@ class _LatentRanker(StartedRanker):
     def _check(self) -> None:
         check_C(self.C)
         check_choice(self.inference, ("exact", "greedy"), "inference")
-
-    def _keep(self, solution: Solution, monitor: Monitor, best: bool) -> None:
-        self.coef_ = monitor.chosen(solution.w) if best else solution.w
-        self.result_ = solution.result
-        self.history_ = monitor.history
-        self.n_iter_ = solution.result.n_iter
-
-    def _trainable(self, lists: Lists) -> NDArray[np.bool_]:
-        return trainable_queries(lists.y, lists.groups, self._loss())
 
     def _relevant(self, lists: Lists) -> NDArray[np.bool_]:
         return lists.y >= self._loss().rel
@@ -205,7 +181,7 @@ class LatentPerceptronRanker(_LatentRanker):
         monitor = Monitor(evaluation, self.judged_by(), None, self.callback)
         solution = solve(callback=monitor)
         self._last = solution.state
-        self._keep(solution, monitor, best=True)
+        self._keep(solution, solution.result, monitor, best=True)
         self.best_epoch_ = self.n_iter_
         if monitor.best_w is not None:
             curve = [list(record.values())[-len(evaluation)] for record in self.history_]
@@ -358,7 +334,7 @@ class LatentSVMRanker(_LatentRanker):
             solver.solve(problem, float(self.C), start=w, random_state=seed + run, callback=monitor)
             for run, w in enumerate(starts)
         )
-        self._keep(solution, monitor, best=self.patience is not None)
+        self._keep(solution, solution.result, monitor, best=self.patience is not None)
         self.objective_trace_ = np.array(solution.state.trace)
         self._gain = gain_over_zero(problem, float(self.C), solution, self.tol)
         if solution.result.status == "limit":

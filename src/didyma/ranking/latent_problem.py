@@ -18,8 +18,7 @@ from didyma.data.matrix import Matrix
 from didyma.errors import DataError, check_choice
 from didyma.ranking.feature_maps import FeatureMap, Pairwise, Truncated
 from didyma.ranking.losses import NDCG, AveragePrecision, ItemwiseLoss
-from didyma.ranking.oracles import latent_oracle, queries_of
-from didyma.ranking.problem import RankingProblem, row_numbers
+from didyma.ranking.problem import RankingProblem, latent_oracle, queries_of, row_numbers
 
 Vector = NDArray[np.float64]
 

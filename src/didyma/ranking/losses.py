@@ -44,11 +44,15 @@ class ItemwiseLoss:
     def __post_init__(self) -> None:
         if not isfinite(self.rel):
             raise DataError(f"expected a finite grade, found {self.rel}", field="rel")
+        k, default = getattr(self, "k", None), getattr(type(self), "k", None)
+        if k is not default and (not is_whole(k) or k < 1):
+            raise DataError(f"expected a cut-off of at least 1, found {k}", field="k")
 
     @property
     def cutoff(self) -> int:
         """Rank behind which the loss does not look."""
-        return NO_CUTOFF
+        k: int | None = getattr(self, "k", None)
+        return NO_CUTOFF if k is None else k
 
     @property
     def measure(self) -> str:
@@ -115,15 +119,6 @@ class PrecisionAt(ItemwiseLoss):
 
     k: int = 10
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_cutoff(self.k)
-
-    @property
-    def cutoff(self) -> int:
-        """Rank behind which the loss does not look."""
-        return self.k
-
 
 @dataclass(frozen=True)
 class NDCG(ItemwiseLoss):
@@ -139,8 +134,6 @@ class NDCG(ItemwiseLoss):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.k is not None:
-            _check_cutoff(self.k)
         if self.gain not in ("exponential", "linear"):
             raise DataError(
                 f"expected 'exponential' or 'linear', found {self.gain!r}", field="gain"
@@ -160,11 +153,6 @@ class NDCG(ItemwiseLoss):
     def independent(self) -> bool:  # type: ignore[override]
         """A cut-off couples the choices of negatives (maths: their order may break)."""
         return self.k is None
-
-    @property
-    def cutoff(self) -> int:
-        """Rank behind which the loss does not look."""
-        return NO_CUTOFF if self.k is None else self.k
 
     def gains(self, grades: NDArray[np.float64]) -> NDArray[np.float64]:
         """Gain of each grade."""
@@ -206,16 +194,6 @@ class StepLoss(ItemwiseLoss):
         """Average precision: a loss of one's own has no name among measures."""
         return AveragePrecision(self.rel).measure
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.k is not None:
-            _check_cutoff(self.k)
-
-    @property
-    def cutoff(self) -> int:
-        """Rank behind which the loss does not look."""
-        return NO_CUTOFF if self.k is None else self.k
-
     def described(self, counts: NDArray[np.int64]) -> Any:
         """Tables of both functions, for each number of positives and negatives that occurs."""
         from didyma._core.ranking import tabulated_loss
@@ -248,23 +226,16 @@ def _tabulate(
     starts = np.concatenate([[0], np.cumsum(shapes.prod(axis=1))]).astype(np.int64)
     if step is None:
         return starts, np.empty(0)
-    states = (
-        (i, j, P, N)
+    steps = (
+        step(i, j, P, N) if i + j < k else 0.0
         for (P, N), (rows, columns) in zip(sizes.tolist(), shapes.tolist())
         for i in range(rows)
         for j in range(columns)
     )
-    values = np.fromiter(
-        (step(i, j, P, N) if i + j < k else 0.0 for i, j, P, N in states), float, starts[-1]
-    )
+    values = np.fromiter(steps, float, starts[-1])
     if not np.isfinite(values).all():
         raise DataError("expected finite steps, found NaN or infinity", field=name)
     return starts, values
-
-
-def _check_cutoff(k: int) -> None:
-    if not is_whole(k) or k < 1:
-        raise DataError(f"expected a cut-off of at least 1, found {k}", field="k")
 
 
 _LOSSES: dict[str, type[ItemwiseLoss]] = {

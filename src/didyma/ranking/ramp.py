@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from didyma._core.ranking import ramp_oracle
 from didyma.ranking.feature_maps import FeatureMap
 from didyma.ranking.losses import NDCG, AveragePrecision, ItemwiseLoss, PrecisionAt, StepLoss
-from didyma.ranking.oracles import prediction_oracle
-from didyma.ranking.problem import RankingProblem
+from didyma.ranking.problem import RankingProblem, prediction_oracle
 
 Vector = NDArray[np.float64]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -10,22 +12,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.lists import Groups, Lists, group_rows, judgements
 from didyma.data.matrix import Columns, Matrix, as_csr, is_sparse
-from didyma.errors import DataError
+from didyma.errors import DataError, warn
 from didyma.execution import on_cluster
-from didyma.learning.monitor import EvalSets, Learner
-from didyma.learning.scoring import linear_scores
+from didyma.learning.monitor import EvalSets, Learner, Monitor
+from didyma.learning.scoring import BLOCK, linear_scores
+from didyma.learning.solution import Callback, Result, Solution
 from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, check_is_fitted, validate_data
-from didyma.ranking.checks import (
-    LARGEST,
-    all_moderate,
-    category_columns,
-    check_magnitude,
-    count_trainable,
-    warn_of_halving,
-)
+from didyma.ranking.losses import ItemwiseLoss, parse_loss
+from didyma.ranking.problem import trainable_queries
 
 LabelledRows: TypeAlias = "tuple[ArrayLike, ArrayLike]"
+
+# Features beyond this have squares, and products with weights, that overflow in training.
+LARGEST = 1e90
 
 
 class Ranker(Savable, Estimator):
@@ -311,6 +311,7 @@ class LinearRanker(Learner, Ranker):
     """A ranker whose score is a weighted sum of features, x · ``coef_``."""
 
     coef_: Annotated[NDArray[np.float64], Saved("n_features")]
+    _first: NDArray[np.float64] | None = None  # weights to begin at
 
     def _predict(self, X: Any) -> NDArray[np.float64]:
         """X @ coef_, in double precision."""
@@ -331,11 +332,40 @@ class LinearRanker(Learner, Ranker):
         return np.abs(self.coef_)
 
 
+@dataclass(eq=False, repr=False)
 class StartedRanker(LinearRanker):
-    """A linear ranker that may begin at weights: given ones, or with ``warm_start`` its own."""
+    """A linear ranker that descends a loss from weights: given ones, with ``warm_start`` its own.
 
-    warm_start: bool
-    _first: NDArray[np.float64] | None = None
+    `SVMRanker` explains the parameters.
+    """
+
+    loss: Any = "ap"
+    _: KW_ONLY
+    measure: str | None = None
+    random_state: Any = 0
+    warm_start: bool = False
+    callback: Callback | None = None
+
+    result_: Result = field(init=False)
+    history_: list[dict[str, Any]] = field(init=False)
+    n_iter_: int = field(init=False)
+
+    _transient: ClassVar[tuple[str, ...]] = ("callback",)
+
+    def judged_by(self) -> str:
+        """See `Ranker`."""
+        return self.measure or self._loss().measure
+
+    def _loss(self) -> ItemwiseLoss:
+        return parse_loss(self.loss)
+
+    def _trainable(self, lists: Lists) -> NDArray[np.bool_]:
+        return trainable_queries(lists.y, lists.groups, self._loss())
+
+    def _keep(self, solution: Solution, result: Result, monitor: Monitor, *, best: bool) -> None:
+        """Remember weights, those of the ``best`` iteration on held-out lists or of the last."""
+        self.coef_ = monitor.chosen(solution.w) if best else solution.w
+        self.result_, self.n_iter_, self.history_ = result, result.n_iter, monitor.history
 
     def _begin_at(self, coef_init: ArrayLike | None) -> None:
         if coef_init is None and self.warm_start:
@@ -392,3 +422,98 @@ def _names_of(sets: list[Any], names: Sequence[str] | None) -> list[str]:
         expected = f"expected {len(sets)} different names"
         raise DataError(f"{expected}, found {names!r}", field="eval_names")
     return [*map(str, names)]
+
+
+def all_moderate(X: Any) -> bool:
+    """Whether no feature is missing, infinite or beyond `LARGEST`.
+
+    A sum of squares bounds each of them, and is the fastest way to look at all. A sum that is too
+    large in single precision says no, too.
+
+    >>> all_moderate(np.ones((2, 3))), all_moderate(np.array([[1.0, np.nan]]))
+    (True, False)
+    """
+    values = X.data if is_sparse(X) else X
+    blocks = (values[start : start + BLOCK].reshape(-1) for start in range(0, len(values), BLOCK))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return all(float(flat @ flat) <= LARGEST**2 for flat in blocks)
+
+
+def check_magnitude(X: Any, names: Sequence[str] | None) -> None:
+    """Refuse a feature that is too large to learn from, by its name or else its column."""
+    values = X.data if is_sparse(X) else X
+    for start in range(0, 0 if X.dtype == np.float32 else len(values), BLOCK):
+        large = np.argwhere(np.abs(values[start : start + BLOCK]) > LARGEST)
+        if not len(large):
+            continue
+        place = start + large[0, 0], *large[0, 1:]
+        row, column = place if len(place) == 2 else _entry(X, place[0])
+        raise DataError(
+            f"{values[place]:g} in row {row} is too large to learn from, beyond {LARGEST:g}: "
+            "scale it",
+            field=f"feature {column if names is None else names[column]}",
+        )
+
+
+def _entry(X: Any, place: int) -> tuple[int, int]:
+    """Row and column of a sparse matrix's entry."""
+    return int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
+
+
+def count_trainable(
+    trainable: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None,
+    grades: NDArray[np.float64] | None = None,
+) -> int:
+    """How many queries can be learned from; warns of those that are skipped, refuses none left.
+
+    ``weight`` has one entry per query, ``grades`` one per row.
+    """
+    if not np.any(trainable if weight is None else trainable & (weight > 0)):
+        if grades is not None and 1 <= grades.min() < grades.max():
+            low, high = grades.min(), grades.max()
+            raise DataError(
+                f"labels are {low:g} to {high:g}, so that all rows are relevant (y >= 1) and there "
+                f'is nothing to learn from; loss="ap(rel={max(high - 1, 2):g})" counts higher ones '
+                'only, loss="ndcg" learns from the grades themselves',
+                field="y",
+            )
+        raise DataError(
+            "there is nothing to learn from: every query has rows of one class only, or no "
+            "weight; training needs one with a relevant row (y >= 1) and one that is not"
+        )
+    if skipped := int(np.sum(~trainable)):
+        warn(
+            f"{skipped} of {len(trainable)} queries have rows of one class only; training skips "
+            "them",
+            UserWarning,
+        )
+    return int(np.sum(trainable))
+
+
+def warn_of_halving() -> None:
+    """Warn if the caller is a halving search of scikit-learn that draws rows: it tears queries."""
+    module = sys.modules.get("sklearn.model_selection._search_successive_halving")
+    frame = sys._getframe(1)
+    while module is not None and frame.f_back is not None:
+        frame = frame.f_back
+        search = frame.f_locals.get("self")
+        if isinstance(search, module.BaseSuccessiveHalving) and search.resource == "n_samples":
+            warn(
+                f"{type(search).__name__} draws rows, not queries, so that early rounds rank parts "
+                "of lists; give it another resource, such as 'max_iter', or use GridSearchCV",
+                UserWarning,
+            )
+            return
+
+
+def category_columns(X: Any) -> dict[int, Any]:
+    """Names of a data frame's columns of categories (pandas, Polars), by their places."""
+    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
+        return {}
+    kinds = [str(dtype).partition("(")[0] for dtype in X.dtypes]
+    return {
+        place: name
+        for place, (name, kind) in enumerate(zip(X.columns, kinds))
+        if kind in ("category", "Categorical", "Enum")
+    }

@@ -15,13 +15,12 @@ from didyma.data.matrix import Columns, Matrix
 from didyma.errors import check_choice
 from didyma.execution import on_cluster
 from didyma.learning.monitor import EvalSets, Monitor, gain_over_zero
-from didyma.learning.solution import Callback, check_C, reached
-from didyma.learning.solvers import make_solver
+from didyma.learning.solution import check_C, make_solver, reached
 from didyma.protocol import clone, seed_of, warn_of_convergence
 from didyma.ranking.feature_maps import FeatureMap, parse_feature_map
 from didyma.ranking.fitters import Fitter, HingeFitter, RampFitter, RankingResult
-from didyma.ranking.losses import NDCG, ItemwiseLoss, parse_loss
-from didyma.ranking.problem import RankingProblem, trainable_queries
+from didyma.ranking.losses import NDCG, ItemwiseLoss
+from didyma.ranking.problem import RankingProblem
 from didyma.ranking.ramp import BOUNDS, RampProblem, bound_of, uncut
 from didyma.ranking.ranker import StartedRanker
 
@@ -128,19 +127,12 @@ class SVMRanker(StartedRanker):
     solver: str = "bcfw"
     tol: float = 1e-3
     max_iter: int = 1000
-    measure: str | None = None
     patience: int | None = None
     n_jobs: int | None = None
-    random_state: Any = 0
-    warm_start: bool = False
-    callback: Callback | None = None
 
     result_: RankingResult = field(init=False)
     objective_trace_: NDArray[np.float64] = field(init=False)
-    history_: list[dict[str, Any]] = field(init=False)
-    n_iter_: int = field(init=False)
 
-    _transient: ClassVar[tuple[str, ...]] = ("callback",)
     _layout: ClassVar[tuple[str, ...]] = ()  # attributes that `_design` learns
 
     @on_cluster("didyma.ranking.cluster:path_on_cluster")
@@ -203,7 +195,7 @@ class SVMRanker(StartedRanker):
         ramp: type[RampFitter] = RampFitter,
     ) -> Fitter:
         """What solves the problems that ``pose(kind, loss, feature_map)`` makes of the rows."""
-        loss, feature_map = parse_loss(self.loss), parse_feature_map(self.feature_map)
+        loss, feature_map = self._loss(), parse_feature_map(self.feature_map)
         if self._bound() == "hinge":
             return hinge(pose(RankingProblem, loss, feature_map))
         convex = uncut(loss)
@@ -213,7 +205,7 @@ class SVMRanker(StartedRanker):
 
     def _bound(self) -> str:
         check_choice(self.bound, BOUNDS, "bound")
-        return bound_of(self.bound, parse_loss(self.loss))
+        return bound_of(self.bound, self._loss())
 
     def _problem(
         self,
@@ -260,10 +252,8 @@ class SVMRanker(StartedRanker):
         C = self.weight()
         monitor = Monitor(evaluation, self.judged_by(), self.patience, self.callback, C)
         solution, result = fitter.solve(self._solver(), C, monitor)
-        self.coef_ = solution.w if self.patience is None else monitor.chosen(solution.w)
-        self.result_ = replace(result, grades=fitter.problem.grades)
-        self.history_ = monitor.history
-        self.n_iter_ = result.n_iter
+        result = replace(result, grades=fitter.problem.grades)
+        self._keep(solution, result, monitor, best=self.patience is not None)
         self._gain = gain_over_zero(fitter.problem, C, solution, self.tol)
         if result.bound == "ramp":
             self.objective_trace_ = np.array([record["value"] for record in self.history_])
@@ -275,24 +265,17 @@ class SVMRanker(StartedRanker):
                 "C or scale the features",
             )
 
-    def judged_by(self) -> str:
-        """See `Ranker`."""
-        return self.measure or parse_loss(self.loss).measure
-
     def weight(self) -> float:
         """C, or what suits the bound."""
         if self.C is not None:
             return check_C(self.C)
-        return default_C(self.bound, parse_loss(self.loss))
+        return default_C(self.bound, self._loss())
 
     def _solver(self) -> Any:
         return make_solver(self.solver, self.tol, self.max_iter, seed_of(self.random_state))
 
-    def _trainable(self, lists: Lists) -> NDArray[np.bool_]:
-        return trainable_queries(lists.y, lists.groups, parse_loss(self.loss))
-
     def _relevant(self, lists: Lists) -> NDArray[np.bool_]:
-        loss, y, codes = parse_loss(self.loss), lists.y, lists.groups.codes
+        loss, y, codes = self._loss(), lists.y, lists.groups.codes
         if not isinstance(loss, NDCG):
             return y >= loss.rel
         least = np.full(len(lists.groups), np.inf)

@@ -24,8 +24,7 @@ from didyma.execution import on_cluster
 from didyma.learning.cccp import CCCP, LatentResult, best_of, inner_solver
 from didyma.learning.monitor import Watch, gain_over_zero, warn_of_zero
 from didyma.learning.perceptron import Perceptron, PerceptronState
-from didyma.learning.solution import Callback, Result, Solution, check_C
-from didyma.learning.solvers import make_solver
+from didyma.learning.solution import Callback, Result, Solution, check_C, make_solver
 from didyma.model import Savable, Saved
 from didyma.protocol import (
     Estimator,
@@ -181,24 +180,15 @@ class StructuredLearner(Savable, Estimator):
             raise DataError(f"expected a didyma.Task, found {self.task!r}", field="task")
         return self.task
 
-    def _observed(self) -> Task:
-        task = self._task()
-        if task.latent:
-            raise DataError(
-                f"{type(task).__name__} has latent parts; use Latent{type(self).__name__}",
-                field="task",
-            )
-        return task
-
-    def _hidden(self) -> Task:
-        task = self._task()
-        if not task.latent:
-            raise DataError(
-                f"{type(task).__name__} defines no complete(w, x, y); use "
-                f"{type(self).__name__.removeprefix('Latent')}",
-                field="task",
-            )
-        return task
+    def _task_with(self, *, latent: bool) -> Task:
+        """The task, if it has latent parts, or none, as this learner wants it."""
+        task, learner = self._task(), type(self).__name__
+        if task.latent == latent:
+            return task
+        reason = f"has latent parts; use Latent{learner}"
+        if latent:
+            reason = f"defines no complete(w, x, y); use {learner.removeprefix('Latent')}"
+        raise DataError(f"{type(task).__name__} {reason}", field="task")
 
     def _former(self) -> Solution | None:
         return getattr(self, "_solution", None) if self.warm_start else None
@@ -256,9 +246,8 @@ class StructuredPerceptron(StructuredLearner):
 
     def _pose(self) -> Callable[..., Any]:
         """What makes a problem of examples, labels and weights."""
-        task = self._hidden() if self._online else self._observed()
         return partial(
-            task.problem,
+            self._task_with(latent=self._online).problem,
             augmented=self.loss_scale is not None,
             loss_scale=1.0 if self.loss_scale is None else float(self.loss_scale),
             online=self._online,
@@ -310,10 +299,9 @@ class StructuredSVM(StructuredLearner):
     def _learn(
         self, examples: Sequence[Any], labels: Sequence[Any], weights: Vector, watch: Watch
     ) -> Solution:
-        problem = self._observed().problem(examples, labels, weights / weights.sum())
+        problem = self._task_with(latent=False).problem(examples, labels, weights / weights.sum())
         seed = seed_of(self.random_state)
-        solver = make_solver(self.solver, self.tol, self.max_iter, seed)
-        C = check_C(self.C)
+        solver, C = make_solver(self.solver, self.tol, self.max_iter, seed), check_C(self.C)
         solution: Solution = solver.solve(problem, C, start=self._former(), callback=watch)
         self._gain = gain_over_zero(problem, C, solution, self.tol)
         return solution
@@ -402,7 +390,7 @@ class LatentStructuredSVM(StructuredLearner):
         watch: Watch,
         first: Vector | None = None,
     ) -> Solution:
-        task = self._hidden()
+        problem = self._task_with(latent=True).problem(examples, labels, weights / weights.sum())
         C = check_C(self.C)
         if self.n_restarts < 1:
             raise DataError(f"expected at least 1, found {self.n_restarts}", field="n_restarts")
@@ -411,7 +399,6 @@ class LatentStructuredSVM(StructuredLearner):
             tol=self.tol, max_iter=self.max_iter, inner=inner_solver(self.solver), ties=self.ties
         )
         starts = [first, *[None] * (self.n_restarts - 1)]
-        problem = task.problem(examples, labels, weights / weights.sum())
         best = best_of(
             solver.solve(problem, C, start=start, random_state=seed, callback=watch)
             for start, seed in zip(starts, seeds.tolist())

@@ -15,7 +15,7 @@ from didyma.data.lists import Groups, Lists
 from didyma.data.matrix import Matrix
 from didyma.learning.scoring import SCALERS, linear_scores
 from didyma.model import Model
-from didyma.ranking.binned import Binned
+from didyma.ranking.bins import Binned
 from didyma.ranking.svm import SVMRanker
 from didyma.text.opponents import Opponent
 

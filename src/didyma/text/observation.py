@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.ranking.windowed import Windowed
+from didyma.ranking.featuriser import Windowed
 from didyma.text.drift import Observed, departures
 from didyma.text.features import Signals, TextFeatures
 from didyma.text.features.lexicon import Lexicon

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.model import Saved, Serialisable
-from didyma.ranking.windowed import Windowed
+from didyma.ranking.featuriser import Windowed
 from didyma.text.calibration import Calibration, least_logistic_loss, platt_targets
 from didyma.text.nested import nested_choice
 

@@ -19,9 +19,8 @@ from didyma.model import Model, Savable, Saved, Serialisable, State, load
 from didyma.model.codec import Record, Tensors, over, pop_under
 from didyma.protocol import Estimator
 from didyma.ranking.explanation import MatchedSpan, PassageExplanation, explain_rows
-from didyma.ranking.featuriser import Featuriser
+from didyma.ranking.featuriser import Featuriser, Windowed
 from didyma.ranking.ranked import Ranked, Ranking
-from didyma.ranking.windowed import Windowed
 from didyma.text.features import TextFeatures
 from didyma.text.features.descriptions import described
 from didyma.text.observation import Scored, tell

@@ -18,7 +18,7 @@ from didyma.errors import DataError
 from didyma.execution import on_threads
 from didyma.metrics import Evaluator
 from didyma.model import Model
-from didyma.ranking.windowed import Windowed
+from didyma.ranking.featuriser import Windowed
 from didyma.stateful import array_of
 from didyma.text.features import FirstStage, SmallFeatures, WordVectors
 from didyma.text.features.in_lists import IN_LIST, RRF

@@ -18,8 +18,8 @@ from didyma.execution import on_cluster
 from didyma.model import Saved, State
 from didyma.model.fields import check_parameters
 from didyma.ranking.explanation import contributions
+from didyma.ranking.featuriser import Windowed
 from didyma.ranking.ranked import Ranked
-from didyma.ranking.windowed import Windowed
 from didyma.text.calibration import Calibration
 from didyma.text.drift import Drift, Ranges, departures
 from didyma.text.features import (

@@ -14,8 +14,7 @@ from didyma.errors import DataError
 from didyma.execution import check_interruption
 from didyma.learning.scoring import standard_in_query
 from didyma.model import Saved, State
-from didyma.ranking.featuriser import Featuriser
-from didyma.ranking.windowed import Windowed
+from didyma.ranking.featuriser import Featuriser, Windowed
 from didyma.text.features.digests import concepts_with_places
 from didyma.text.features.extended import ExtendedFeatures
 from didyma.text.features.in_lists import IN_LIST, RRF, reciprocal_ranks
