@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from didyma.data.lists import Lists
 from didyma.errors import DataError
-from didyma.text.judgements import Target
+from didyma.text.baselines import lower_bound
 from didyma.text.teachers.teacher import Teacher, score_rows
-from didyma.text.verdict import lower_bound
+from didyma.text.training_data import Target
 from didyma.values import decimal
 
 if TYPE_CHECKING:

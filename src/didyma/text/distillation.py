@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from didyma.data.lists import Groups, Lists
 from didyma.errors import DataError
 from didyma.metrics import Evaluation, evaluate
-from didyma.text.judgements import Target
 from didyma.text.teachers.resolution import TeacherLike, resolve
 from didyma.text.teachers.score_store import ScoreStore
 from didyma.text.teachers.teacher import score_rows
 from didyma.text.text_reranker import TextReranker
+from didyma.text.training_data import Target
 from didyma.values import decimal
 
 STUDENT, TEACHER = "student", "teacher"
