@@ -150,31 +150,25 @@ class Calibration(Serialisable):
             raise DataError("expected numbers from 0 to 1", field="relevance")
         values = _Cells.of(raw).values
         fold = _folds(groups)
+        relevant, n_queries = float(share.sum()), len(groups)
         if not fold.any():  # but one query
-            nothing, none = np.zeros(0), np.zeros((4, 0))
-            return cls(
-                *("platt", _fit_platt(values, share), {}, none, float(share.sum())),
-                *(len(groups), tuple(_reliabilities(nothing, nothing))),
-            )
+            platt = _fit_platt(values, share)
+            return cls("platt", platt, {}, np.zeros((4, 0)), relevant, n_queries, ())
 
-        def learn(train: NDArray[np.bool_]) -> list[tuple[str, Vector]]:
+        def learn(train: Mask) -> list[tuple[str, Vector]]:
             return [(kind, fit(values[train], share[train])) for kind, fit in FITS.items()]
 
-        images = {kind: np.empty(len(values)) for kind in (*FITS, CHOSEN)}
-
-        def loss(learned: tuple[str, Vector], test: NDArray[np.bool_]) -> float:
+        def loss(learned: tuple[str, Vector], test: Mask) -> float:
             return _log_loss(_image(*learned, raw[test]), share[test]) * float(test.sum())
 
         choice = nested_choice(learn, loss, fold)
-        for n, (chosen, all_kinds) in enumerate(zip(choice.held_out, choice.settings)):
+        images = {kind: np.empty(len(values)) for kind in (*FITS, CHOSEN)}
+        for n, (chosen, settings) in enumerate(zip(choice.held_out, choice.settings)):
             test = fold == n
-            for kind, learned in (
-                (CHOSEN, chosen),
-                *((learned_kind[0], learned_kind) for learned_kind in all_kinds),
-            ):
+            for kind, learned in zip(images, (*settings, chosen)):
                 images[kind][test] = _image(*learned, raw[test])
         errors = [HeldOutError.of(kind, image, share) for kind, image in images.items()]
-        losses = {learned_kind.kind: learned_kind.log_loss for learned_kind in errors[:-1]}
+        losses = {error.kind: error.log_loss for error in errors[:-1]}
         kind = min(losses, key=losses.__getitem__)
         image = images[CHOSEN]
         return cls(
@@ -182,8 +176,8 @@ class Calibration(Serialisable):
             FITS[kind](values, share),
             losses,
             _curve(image, share, groups),
-            float(share.sum()),
-            len(groups),
+            relevant,
+            n_queries,
             tuple(_reliabilities(image, share)),
             tuple(errors),
             Guarantees.of(image, share, groups),
@@ -403,8 +397,6 @@ def _log_loss(image: Vector, share: Vector) -> float:
 
 def _curve(image: Vector, share: Vector, groups: Groups) -> Vector:
     """The attribute `curve`; its points are closest together at the top."""
-    if not len(image):
-        return np.zeros((4, 0))
     order = np.argsort(-image, kind="stable")
     ranked = image[order]
     last = np.flatnonzero(np.diff(ranked, append=-1.0))  # of equal scores

@@ -214,13 +214,13 @@ class Reranker(Serialisable, Savable):
             )
             for n in order.tolist()
         ]
-        notes = list(self._notes(passages, lists, windowed))
+        ranking = Ranking(ranked, self._notes(passages, lists, windowed))
         if then:
-            ranking = take_steps(Ranking(ranked, notes), then, top_k)
-            ranked, notes = list(ranking), list(ranking.notes)
+            ranking = take_steps(ranking, then, top_k)
         if explain:
-            ranked = self._explained(ranked, lists, rows, window[[one.index for one in ranked]])
-        return Ranking(ranked, notes)
+            windows = window[[one.index for one in ranking]]
+            ranking[:] = self._explained(ranking, lists, rows, windows)
+        return ranking
 
     def _notes(self, passages: list[Passage], lists: Lists, windowed: Windowed) -> Iterable[str]:
         """What whoever asked should know."""
