@@ -56,7 +56,7 @@ def test_ctrl_c_before_there_is_anything(monkeypatch: pytest.MonkeyPatch) -> Non
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("didyma.text.fits.SVMRanker.path", stop)
+    monkeypatch.setattr("didyma.text.candidates.SVMRanker.path", stop)
     with pytest.raises(KeyboardInterrupt):
         TextReranker(quick=True).fit(made(8))
 

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from didyma import TextReranker
 from didyma.data.lists import Groups, Lists
 from didyma.metrics import evaluate
-from didyma.text.judgements import LEVELS, Target
+from didyma.text.training_data import LEVELS, Target
 from tests.text.texts import made
 
 ONE = Groups.from_lists([4])

@@ -15,9 +15,8 @@ from scipy.optimize import minimize
 import didyma
 from didyma import Lists, TextReranker
 from didyma.data.attributes import Attributes
-from didyma.text.calibration import HeldOutError, least_logistic_loss
-from didyma.text.nested import nested_choice
-from didyma.text.notes import OLD_FILE
+from didyma.text.calibration import HeldOutError, least_logistic_loss, nested_choice
+from didyma.text.observation import OLD_FILE
 from didyma.text.relevance import RIDGES, Logits
 from tests.text.test_combining import letters, with_signals
 from tests.text.texts import DOINGS, THINGS, made

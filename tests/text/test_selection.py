@@ -10,21 +10,20 @@ from didyma.data.lists import Lists
 from didyma.learning.scoring import linear_scores
 from didyma.model import Model
 from didyma.ranking.svm import SVMRanker
-from didyma.text.features import SmallFeatures, TextFeatures
-from didyma.text.fits import DEVIATIONS, clipping
-from didyma.text.judgements import Target
-from didyma.text.opponents import Opponent
-from didyma.text.selection import (
+from didyma.text.baselines import Opponent
+from didyma.text.candidates import (
+    DEVIATIONS,
     LINEAR,
     ORDER,
     SINGLE,
     Aim,
     Candidate,
-    CrossValidation,
-    JudgedFeatures,
     candidates,
+    clipping,
 )
-from didyma.text.verdict import decide
+from didyma.text.features import SmallFeatures, TextFeatures
+from didyma.text.selection import CrossValidation, JudgedFeatures, decide
+from didyma.text.training_data import Target
 from tests.text.texts import made
 
 COLUMNS = ("bm25", "stem_bm25", "length")

@@ -277,7 +277,7 @@ def test_vectors_of_words_are_no_part_of_a_file(tmp_path):
 @pytest.fixture(scope="module")
 def additive():
     """A reranker whose search had additive rankers only."""
-    from didyma.text import selection as choice
+    from didyma.text import candidates as choice
 
     whole = choice.candidates
 

@@ -12,8 +12,8 @@ from didyma import Lists, TextReranker
 from didyma.data.texts import reader
 from didyma.metrics import Evaluator
 from didyma.metrics.significance import wilcoxon
-from didyma.text.selection import SINGLE, Candidate, Trial
-from didyma.text.verdict import decide, select
+from didyma.text.candidates import SINGLE, Candidate
+from didyma.text.selection import Trial, decide, select
 from tests.text.texts import made
 
 

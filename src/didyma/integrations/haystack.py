@@ -46,7 +46,8 @@ class RerankComponent:
     ) -> dict[str, list[Document]]:
         """The documents as copies, ranked for a query; one without a text is an empty one."""
         retrieved = [
-            Retrieved(own.content or "", own.meta, own.score, own.embedding) for own in documents
+            Retrieved(document.content or "", document.meta, document.score, document.embedding)
+            for document in documents
         ]
         wanted = self.top_k if top_k is None else top_k
         ranked = rank_retrieved(self._reranker, query, retrieved, wanted, query_embedding)

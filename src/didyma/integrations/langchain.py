@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
-from pydantic import ConfigDict, field_validator
+from pydantic import BeforeValidator, ConfigDict
 
 from didyma.integrations.retrieved import Retrieved, rank_retrieved, reranker_of
 from didyma.text.text_reranker import TextReranker
@@ -35,27 +35,23 @@ class RerankCompressor(BaseDocumentCompressor):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    reranker: TextReranker
+    reranker: Annotated[TextReranker, BeforeValidator(reranker_of)]
     top_n: int | None = None
     score_key: str = "score"
-
-    @field_validator("reranker", mode="before")
-    @classmethod
-    def _loaded(cls, given: Any) -> TextReranker:
-        return reranker_of(given)
 
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
         """The documents as copies, ranked for a query."""
         retrieved = [
-            Retrieved(own.page_content, own.metadata, own.metadata.get(self.score_key))
-            for own in documents
-        ]
-        ranked = rank_retrieved(self.reranker, query, retrieved, self.top_n)
-        return [
-            documents[one.index].model_copy(
-                update={"metadata": {**documents[one.index].metadata, "relevance_score": one.score}}
+            Retrieved(
+                document.page_content, document.metadata, document.metadata.get(self.score_key)
             )
-            for one in ranked
+            for document in documents
         ]
+        best = []
+        for one in rank_retrieved(self.reranker, query, retrieved, self.top_n):
+            document = documents[one.index]
+            metadata = {**document.metadata, "relevance_score": one.score}
+            best.append(document.model_copy(update={"metadata": metadata}))
+        return best

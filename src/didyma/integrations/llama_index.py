@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
-from llama_index.core.bridge.pydantic import field_validator
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+from pydantic import BeforeValidator
 
 from didyma.errors import DataError
 from didyma.integrations.retrieved import Retrieved, rank_retrieved, reranker_of
@@ -31,13 +31,8 @@ class RerankPostprocessor(BaseNodePostprocessor):
         How many to keep; all of them if not given.
     """
 
-    reranker: TextReranker
+    reranker: Annotated[TextReranker, BeforeValidator(reranker_of)]
     top_n: int | None = None
-
-    @field_validator("reranker", mode="before")
-    @classmethod
-    def _loaded(cls, given: Any) -> TextReranker:
-        return reranker_of(given)
 
     @classmethod
     def class_name(cls) -> str:
@@ -51,12 +46,12 @@ class RerankPostprocessor(BaseNodePostprocessor):
             raise DataError("expected a query, found none")
         retrieved = [
             Retrieved(
-                own.node.get_content(metadata_mode=MetadataMode.NONE),
-                own.node.metadata,
-                own.score,
-                own.node.embedding,
+                scored.node.get_content(metadata_mode=MetadataMode.NONE),
+                scored.node.metadata,
+                scored.score,
+                scored.node.embedding,
             )
-            for own in nodes
+            for scored in nodes
         ]
         query, vector = query_bundle.query_str, query_bundle.embedding
         ranked = rank_retrieved(self.reranker, query, retrieved, self.top_n, vector)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from didyma.data.field_kinds import FIRST_STAGE
 from didyma.errors import DataError, LeftOutWarning, warn
@@ -58,15 +58,13 @@ def rank_retrieved(
 
 
 def _scores(documents: Sequence[Retrieved]) -> list[float]:
-    scores = []
-    for n, document in enumerate(documents):
-        if document.score is None:
-            raise DataError(
-                "expected the retriever's score, with which the reranker was trained, found none",
-                field=f"document {n}",
-            )
-        scores.append(document.score)
-    return scores
+    scores = [document.score for document in documents]
+    if None in scores:
+        raise DataError(
+            "expected the retriever's score, with which the reranker was trained, found none",
+            field=f"document {scores.index(None)}",
+        )
+    return cast("list[float]", scores)
 
 
 def _score_signal(reranker: TextReranker, documents: Sequence[Retrieved]) -> str | None:

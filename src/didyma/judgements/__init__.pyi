@@ -1,7 +1,6 @@
 from didyma.judgements.exchange import format_of as format_of
 from didyma.judgements.exchange import read_judgements as read_judgements
 from didyma.judgements.exchange import write_judgements as write_judgements
-from didyma.judgements.judgement import Judgement as Judgement
 from didyma.judgements.kappa import Agreement as Agreement
 from didyma.judgements.kappa import agreement as agreement
 from didyma.judgements.kappa import cohen_kappa as cohen_kappa
@@ -9,6 +8,7 @@ from didyma.judgements.kappa import fleiss_kappa as fleiss_kappa
 from didyma.judgements.kappa import krippendorff_alpha as krippendorff_alpha
 from didyma.judgements.merging import lists_of as lists_of
 from didyma.judgements.merging import merge as merge
+from didyma.judgements.store import Judgement as Judgement
 from didyma.judgements.store import JudgementStore as JudgementStore
 from didyma.judgements.work import WorkItem as WorkItem
 from didyma.judgements.work import work_list as work_list

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,8 @@ from didyma.data.texts import json_lines
 from didyma.data.trec import Qrels, read_qrels, write_qrels
 from didyma.errors import DataError, check_choice, placed
 from didyma.files import PathName, format_suffix, read_text, replace_when_done
-from didyma.judgements.judgement import Judgement
-from didyma.judgements.merging import latest, lists_of, merge
+from didyma.judgements.merging import by_pair, latest, lists_of, merge, whole
+from didyma.judgements.store import Judgement
 
 OTHERS = {"query": ("query text",), "label": ("rating", "judgement", "judgment"), "docid": ("doc",)}
 MORE = ("who", "when", "why")
@@ -64,8 +65,8 @@ def read_judgements(
     """
     name = format or format_of(path)
     check_choice(name, FORMATS, "format")
-    read = [own if own.who else replace(own, who=who) for own in FORMATS[name][0](path)]
-    return [_with_texts(own, queries or {}, passages or {}) for own in read]
+    read, _ = FORMATS[name]
+    return [_completed(one, who, queries or {}, passages or {}) for one in read(path)]
 
 
 def write_judgements(
@@ -86,14 +87,17 @@ def write_judgements(
     return len(chosen)
 
 
-def _with_texts(
-    own: Judgement, queries: Mapping[str, str], passages: Mapping[str, str]
+def _completed(
+    judgement: Judgement, who: str, queries: Mapping[str, str], passages: Mapping[str, str]
 ) -> Judgement:
-    if own.query in queries:
-        own = replace(own, query=queries[own.query], qid=own.query)
-    if own.text is None and own.document in passages:
-        own = replace(own, text=passages[own.document])
-    return own
+    """The judgement with a judge and texts, where it has none."""
+    query, document = judgement.query, judgement.document
+    changes: dict[str, Any] = {} if judgement.who else {"who": who}
+    if query in queries:
+        changes |= {"query": queries[query], "qid": query}
+    if judgement.text is None and document in passages:
+        changes["text"] = passages[document]
+    return replace(judgement, **changes)
 
 
 def _read_qrels(path: PathName) -> Iterator[Judgement]:
@@ -104,11 +108,11 @@ def _read_qrels(path: PathName) -> Iterator[Judgement]:
 
 
 def _write_qrels(judgements: Sequence[Judgement], path: PathName) -> None:
-    labels = np.array([own.label for own in judgements], np.float64)
+    labels = np.array([judgement.label for judgement in judgements], np.float64)
     if (labels != np.floor(labels)).any():
         raise DataError("expected whole grades, which TREC needs: write another format", path=path)
-    qid = np.array([own.qid or own.query for own in judgements])
-    docid = np.array([own.document for own in judgements])
+    qid = np.array([judgement.qid or judgement.query for judgement in judgements])
+    docid = np.array([judgement.document for judgement in judgements])
     write_qrels(Qrels(qid, docid, labels.astype(np.int64)), path)
 
 
@@ -124,21 +128,20 @@ def _read_csv(path: PathName) -> Iterator[Judgement]:
         )
     more = {column.strip().lower(): column for column in file.header}
     taken = {*names.values(), *(more[name] for name in MORE if name in more)}
-    judges = [] if "label" in names else [own for own in file.header if own not in taken]
+    judges = [] if "label" in names else [name for name in file.header if name not in taken]
     for line, cells in file.rows():
         row = dict(zip(file.header, cells))
         with placed(path, line):
             document = row[names.get("docid") or names["passage"]]
-            known: dict[str, Any] = {name: row[more[name]] for name in MORE if name in more}
+            others: dict[str, Any] = {name: row[more[name]] for name in MORE if name in more}
             if "docid" in names and "passage" in names:
-                known["text"] = row[names["passage"]]
+                others["text"] = row[names["passage"]]
             if "qid" in names:
-                known["qid"] = row[names["qid"]]
-            given: dict[str | None, str] = {who: row[who] for who in judges}
-            for who, label in (given or {None: row[names["label"]]}).items():
+                others["qid"] = row[names["qid"]]
+            labels = [(row[who], {"who": who}) for who in judges] or [(row[names["label"]], {})]
+            for label, judge in labels:
                 if label.strip():
-                    own = known if who is None else {**known, "who": who}
-                    yield Judgement(row[names["query"]], document, _grade(label), **own)
+                    yield Judgement(row[names["query"]], document, _grade(label), **others | judge)
 
 
 def _grade(text: str) -> float:
@@ -146,21 +149,17 @@ def _grade(text: str) -> float:
         value = float(text)
     except ValueError:
         raise DataError(f"expected a number, found {text!r:.40}", field="label") from None
-    number = number_of(value, "label")
-    return int(number) if number.is_integer() else number
+    return whole(number_of(value, "label"))
 
 
 def _write_csv(judgements: Sequence[Judgement], path: PathName) -> None:
     head = ("query", "docid", "passage", "label", *MORE)
-    rows = [
-        (own.query, own.document, own.passage, own.label, own.who, own.when, own.why)
-        for own in judgements
-    ]
+    rows = map(attrgetter("query", "document", "passage", "label", *MORE), judgements)
     delimited.write([head, *rows], path, "\t" if format_suffix(path) == ".tsv" else ",")
 
 
 def _write_quepid(judgements: Sequence[Judgement], path: PathName) -> None:
-    rows = [(own.query, own.document, own.label) for own in judgements]
+    rows = map(attrgetter("query", "document", "label"), judgements)
     delimited.write([("Query Text", "Doc ID", "Rating"), *rows], path, ",")
 
 
@@ -176,13 +175,16 @@ def _read_argilla(path: PathName) -> Iterator[Judgement]:
             metadata = record.get("metadata") or {}
             text = fields[names["passage"]]
             document = str(metadata.get("docid", text))
-            known: dict[str, Any] = {
-                "text": None if document == text else text,
-                "qid": metadata.get("qid"),
-            }
+            named = None if document == text else text
             for who, value in _answers(record):
-                label = _grade(str(value))
-                yield Judgement(fields[names["query"]], document, label, who, **known)
+                yield Judgement(
+                    fields[names["query"]],
+                    document,
+                    _grade(str(value)),
+                    who,
+                    text=named,
+                    qid=metadata.get("qid"),
+                )
 
 
 def _records(path: PathName) -> Iterator[tuple[int | None, dict[str, Any]]]:
@@ -215,18 +217,15 @@ def _answers(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _write_argilla(judgements: Sequence[Judgement], path: PathName) -> None:
-    pairs: dict[tuple[str, str], list[Judgement]] = {}
-    for own in judgements:
-        pairs.setdefault((own.query, own.document), []).append(own)
     records = [
         {
             "id": f"{number}",
             "fields": {"query": query, "passage": said[0].passage},
             "metadata": {"docid": document} | ({"qid": said[0].qid} if said[0].qid else {}),
-            "responses": {QUESTION: [{"value": own.label, "user_id": own.who} for own in said]},
+            "responses": {QUESTION: [{"value": one.label, "user_id": one.who} for one in said]},
             "suggestions": {},
         }
-        for number, ((query, document), said) in enumerate(pairs.items())
+        for number, ((query, document), said) in enumerate(by_pair(judgements).items())
     ]
     with replace_when_done(path) as file:
         json.dump(records, file, ensure_ascii=False, indent=1)
@@ -235,7 +234,7 @@ def _write_argilla(judgements: Sequence[Judgement], path: PathName) -> None:
 def _read_texts(path: PathName) -> Iterator[Judgement]:
     lists = json_lines.read(path)
     texts, groups = lists.texts, lists.groups
-    labels = [int(one) if float(one).is_integer() else one for one in lists.y.tolist()]
+    labels = [whole(float(label)) for label in lists.y.tolist()]
     for number, query in enumerate(lists.query_texts):
         qid = str(groups.names[number])
         for row in groups.rows_of(number).tolist():

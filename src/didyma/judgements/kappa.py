@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError, check_choice
-from didyma.judgements.judgement import Judgement
-from didyma.judgements.merging import latest, lower_median
+from didyma.judgements.merging import by_pair, latest, lower_median
+from didyma.judgements.store import Judgement
 from didyma.values import decimal
 
 FEWEST = 20  # pairs judged by others that a judge's weight is read off
@@ -136,11 +136,11 @@ class Agreement:
     @property
     def weights(self) -> dict[str, float]:
         """The weight of each judge by name, for `merge`."""
-        return {own.who: own.weight for own in self.judges}
+        return {judge.who: judge.weight for judge in self.judges}
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
-        judges = [own._asdict() for own in self.judges]
+        judges = [judge._asdict() for judge in self.judges]
         fleiss = None if self.fleiss is None else dict(zip(("kappa", "pairs", "of"), self.fleiss))
         return {**asdict(self), "fleiss": fleiss, "judges": judges}
 
@@ -155,15 +155,11 @@ class Agreement:
         if self.fleiss is not None:
             kappa, pairs, judges = self.fleiss
             lines["Fleiss' kappa"] = f"{decimal(kappa)} on {pairs} pairs by {judges} judges each"
-        for own in self.judges:
-            figures = (
-                ""
-                if own.kappa is None or own.ordinal_kappa is None
-                else f": kappa {decimal(own.kappa)}, ordinal {decimal(own.ordinal_kappa)}"
-            )
-            lines[own.who or "(no name)"] = (
-                f"{own.judged} judged, {own.common} with others{figures}, weight {own.weight:.2f}"
-            )
+        for judge in self.judges:
+            line = f"{judge.judged} judged, {judge.common} with others"
+            if judge.kappa is not None and judge.ordinal_kappa is not None:
+                line += f": kappa {decimal(judge.kappa)}, ordinal {decimal(judge.ordinal_kappa)}"
+            lines[judge.who or "(no name)"] = f"{line}, weight {judge.weight:.2f}"
         head = f"{self.pairs} pairs, {self.shared} of them by two judges or more"
         return f"{head}\n{listed(lines)}"
 
@@ -176,13 +172,14 @@ def agreement(judgements: Iterable[Judgement]) -> Agreement:
     >>> agreement([Judgement("q", "x", 1, who="a")]).alpha is None
     True
     """
-    said: dict[tuple[str, str], dict[str, float]] = {}
-    for own in latest(judgements):
-        said.setdefault((own.query, own.document), {})[own.who] = float(own.label or 0)
+    said = {
+        pair: {judgement.who: float(judgement.label or 0) for judgement in judged}
+        for pair, judged in by_pair(latest(judgements)).items()
+    }
     judges = list(dict.fromkeys(who for labels in said.values() for who in labels))
     table = np.array([[labels.get(who, np.nan) for who in judges] for labels in said.values()])
     shared = [labels for labels in said.values() if len(labels) > 1]
-    nominal, ordinal = (krippendorff_alpha(table, own) if shared else None for own in LEVELS)
+    nominal, ordinal = (krippendorff_alpha(table, level) if shared else None for level in LEVELS)
     return Agreement(
         len(said),
         len(shared),
@@ -207,7 +204,9 @@ def _fleiss(shared: list[dict[str, float]]) -> tuple[float, int, int] | None:
 
 def _of_judge(who: str, said: Mapping[tuple[str, str], Mapping[str, float]]) -> JudgeAgreement:
     labels = [
-        (own[who], [v for k, v in own.items() if k != who]) for own in said.values() if who in own
+        (label_of[who], [label for judge, label in label_of.items() if judge != who])
+        for label_of in said.values()
+        if who in label_of
     ]
     common = [(mine, lower_median((v, 1.0) for v in others)) for mine, others in labels if others]
     if not common:

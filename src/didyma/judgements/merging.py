@@ -15,18 +15,18 @@ from datetime import datetime
 
 from didyma.data.lists import Lists
 from didyma.errors import DataError
-from didyma.judgements.judgement import Judgement
+from didyma.judgements.store import Judgement
 
 
 def latest(judgements: Iterable[Judgement]) -> list[Judgement]:
     """The judgement of each judge on each pair that counts, in the order of first mention."""
-    found: dict[tuple[str, str, str], Judgement] = {}
-    for own in judgements:
-        key = own.query, own.document, own.who
-        before = found.get(key)
-        if before is None or _time(own) >= _time(before):
-            found[key] = own
-    return [own for own in found.values() if own.label is not None]
+    counting: dict[tuple[str, str, str], Judgement] = {}
+    for one in judgements:
+        key = one.query, one.document, one.who
+        before = counting.get(key)
+        if before is None or _time(one) >= _time(before):
+            counting[key] = one
+    return [one for one in counting.values() if one.label is not None]
 
 
 def merge(
@@ -37,32 +37,40 @@ def merge(
     ``weights`` are those of judges by name, 1 for others; who weighs 0 is not heard.
 
     >>> said = [Judgement("q", "d", label, who=who) for who, label in zip("abc", [0, 2, 2])]
-    >>> [own.label for own in merge(said)], [own.label for own in merge(said, {"c": 0.5})]
+    >>> [one.label for one in merge(said)], [one.label for one in merge(said, {"c": 0.5})]
     ([2], [2])
-    >>> [own.label for own in merge(said, {"a": 5})]
+    >>> [one.label for one in merge(said, {"a": 5})]
     [0]
     """
-    given = weights or {}
-    for who, weight in given.items():
+    weights = weights or {}
+    for who, weight in weights.items():
         if not 0 <= weight < float("inf"):
             raise DataError(
                 f"expected a number of 0 or more, found {weight}", field=f"weight {who}"
             )
+    heard = (one for one in latest(judgements) if weights.get(one.who, 1.0) > 0)
+    return [_merged(said, weights) for said in by_pair(heard).values()]
+
+
+def by_pair(judgements: Iterable[Judgement]) -> dict[tuple[str, str], list[Judgement]]:
+    """Judgements by query and document."""
     pairs: dict[tuple[str, str], list[Judgement]] = {}
-    for own in latest(judgements):
-        if given.get(own.who, 1.0) > 0:
-            pairs.setdefault((own.query, own.document), []).append(own)
-    return [_merged(said, given) for said in pairs.values()]
+    for one in judgements:
+        pairs.setdefault((one.query, one.document), []).append(one)
+    return pairs
 
 
 def _merged(said: list[Judgement], weights: Mapping[str, float]) -> Judgement:
-    labels = [(float(own.label or 0), weights.get(own.who, 1.0)) for own in said]
-    label = lower_median(labels)
-    text = next((own.text for own in said if own.text is not None), None)
-    qid = next((own.qid for own in said if own.qid is not None), None)
-    whole = int(label) if label.is_integer() else label
-    who = ", ".join(own.who for own in said if own.who)
-    return replace(said[-1], label=whole, who=who, why="", shown=(), text=text, qid=qid)
+    label = lower_median((float(one.label or 0), weights.get(one.who, 1.0)) for one in said)
+    text = next((one.text for one in said if one.text is not None), None)
+    qid = next((one.qid for one in said if one.qid is not None), None)
+    who = ", ".join(one.who for one in said if one.who)
+    return replace(said[-1], label=whole(label), who=who, why="", shown=(), text=text, qid=qid)
+
+
+def whole(label: float) -> float:
+    """The label, as an int where it is a whole number."""
+    return int(label) if label.is_integer() else label
 
 
 def lower_median(labels: Iterable[tuple[float, float]]) -> float:
@@ -88,11 +96,11 @@ def lists_of(judgements: Iterable[Judgement]) -> Lists:
     Lists(2 rows of str, 1 queries)
     """
     queries: dict[str, list[Judgement]] = {}
-    for own in judgements:
-        queries.setdefault(own.query, []).append(own)
+    for one in judgements:
+        queries.setdefault(one.query, []).append(one)
     if not queries:
         raise DataError("expected judgements, found none")
-    passages = [own.passage for said in queries.values() for own in said]
+    passages = [one.passage for said in queries.values() for one in said]
     if all(text.isascii() and len(text.split()) == 1 for text in passages):
         raise DataError(
             f"expected texts of documents, found ids alone, such as {passages[0]!r:.40}: import "
@@ -100,9 +108,9 @@ def lists_of(judgements: Iterable[Judgement]) -> Lists:
         )
     return Lists.of_texts(
         list(queries),
-        [[own.passage for own in said] for said in queries.values()],
-        [[float(own.label or 0) for own in said] for said in queries.values()],
-        docid=[[own.document for own in said] for said in queries.values()],
+        [[one.passage for one in said] for said in queries.values()],
+        [[float(one.label or 0) for one in said] for said in queries.values()],
+        docid=[[one.document for one in said] for said in queries.values()],
     )
 
 

@@ -1,21 +1,102 @@
-"""A folder of judgements: JSON lines that are only ever added to, by several processes at once."""
+"""A judgement, and a folder of them to which several processes may add at once."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, Self
 
-from didyma.data.json_lines import parse_json
+from didyma.data.json_lines import number_of, parse_json
 from didyma.errors import DataError, placed
 from didyma.files import PathName, locked, read_regular
-from didyma.judgements.judgement import Judgement, now
+from didyma.values import shown as quoted
 
 FILE, LOCK = "judgements.jsonl", ".lock"
 PIECE = 1 << 16  # bytes that are read at a time
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What somebody thinks of a document for a query.
+
+    Attributes
+    ----------
+    query : str
+        Its text.
+    document : str
+        Its id, or its text if it has none.
+    label : float or None
+        A grade, or a teacher's score; None takes back what the same judge has said before.
+    who, when, why : str
+        The judge, the time in UTC as ISO 8601 has it, and a reason.
+    shown : tuple of str
+        Documents of the list that it was judged in, in their order.
+    text : str or None
+        That of the document, where ``document`` is an id.
+    qid : str or None
+        The id of the query.
+
+    >>> Judgement("who rang?", "d7", 1, who="anna").record
+    {'query': 'who rang?', 'document': 'd7', 'label': 1, 'who': 'anna'}
+    """
+
+    query: str
+    document: str
+    label: float | None
+    who: str = ""
+    when: str = ""
+    why: str = ""
+    shown: tuple[str, ...] = ()
+    text: str | None = None
+    qid: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("query", "document"):
+            _check_text(getattr(self, name), name, is_empty_allowed=False)
+        if self.label is not None:
+            number_of(self.label, "label")
+        for name in ("who", "when", "why"):
+            _check_text(getattr(self, name), name)
+        for name in ("text", "qid"):
+            if getattr(self, name) is not None:
+                _check_text(getattr(self, name), name)
+        if not all(isinstance(document, str) for document in self.shown):
+            raise DataError("expected texts", field="shown")
+        if self.when:
+            _check_time(self.when)
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Self:
+        """The judgement of an object, as JSON has it; unknown entries are refused."""
+        values = dict(record)
+        names = [field.name for field in fields(cls)]
+        for name in values:
+            if name not in names:
+                raise DataError(f"expected one of {', '.join(names)}, found {name!r:.40}")
+        for name in ("query", "document", "label"):
+            if name not in values:
+                raise DataError("expected it, found none", field=name)
+        if not isinstance(values.setdefault("shown", ()), (list, tuple)):
+            raise DataError("expected a list", field="shown")
+        return cls(**{**values, "shown": tuple(values["shown"])})
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The object, without what is not known."""
+        return {
+            name: list(value) if name == "shown" else value
+            for name, value in asdict(self).items()
+            if name == "label" or value not in ("", (), None)
+        }
+
+    @property
+    def passage(self) -> str:
+        """The text of the document, or its id where only that is known."""
+        return self.document if self.text is None else self.text
 
 
 class JudgementStore:
@@ -30,7 +111,7 @@ class JudgementStore:
     >>> store = JudgementStore(Path(tempfile.mkdtemp(), "judgements"))
     >>> store.add([Judgement("who rang?", "They rang.", 1, who="anna")])
     1
-    >>> [(own.who, own.label) for own in store]
+    >>> [(judgement.who, judgement.label) for judgement in store]
     [('anna', 1)]
     """
 
@@ -54,9 +135,9 @@ class JudgementStore:
 
     def add(self, judgements: Iterable[Judgement]) -> int:
         """Add judgements, of now if they do not say when; how many."""
-        time = now()
-        dated = [own if own.when else replace(own, when=time) for own in judgements]
-        lines = "".join(json.dumps(own.record, ensure_ascii=False) + "\n" for own in dated)
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        dated = [one if one.when else replace(one, when=now) for one in judgements]
+        lines = "".join(json.dumps(one.record, ensure_ascii=False) + "\n" for one in dated)
         if not dated:
             return 0
         self.path.mkdir(parents=True, exist_ok=True)
@@ -104,3 +185,18 @@ def _whole_lines(file: IO[bytes]) -> int:
             return begin + newline + 1
         end = begin
     return 0
+
+
+def _check_text(value: object, field: str, *, is_empty_allowed: bool = True) -> None:
+    if not isinstance(value, str) or not (value.strip() or is_empty_allowed):
+        raise DataError(f"expected a text, found {quoted(value)}", field=field)
+
+
+def _check_time(when: str) -> None:
+    try:
+        has_zone = datetime.fromisoformat(when).tzinfo is not None
+    except ValueError:
+        has_zone = False
+    if not has_zone:
+        problem = f"expected a time such as 2026-01-31T12:00:00+00:00, found {when!r:.40}"
+        raise DataError(problem, field="when")

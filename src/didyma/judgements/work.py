@@ -63,31 +63,31 @@ def work_list(
     >>> from didyma import TextReranker
     >>> queries, passages = ["where is it?", "who is it?"], [["Here.", "There."], ["Me.", "I."]]
     >>> lists = Lists.of_texts(queries, passages, [[1, 0], [0, 1]])
-    >>> found = work_list(TextReranker(quick=True).fit(lists), lists, judged={("who is it?", "I.")})
-    >>> len(found)
+    >>> items = work_list(TextReranker(quick=True).fit(lists), lists, judged={("who is it?", "I.")})
+    >>> len(items)
     3
     """
     raw, chances, unseen = _scores(reranker, lists)
     before = reranker.baseline(lists)[1] if other is None else other.predict(lists)
     against = "the order before" if other is None else "the other model"
     groups, texts = lists.groups, lists.texts
-    documents = texts if lists.docid is None else [str(own) for own in lists.docid.tolist()]
+    documents = texts if lists.docid is None else [str(name) for name in lists.docid.tolist()]
     ranks, ranks_before = _ranks(raw, lists), _ranks(before, lists)
     deviation = np.sqrt(chances * (1 - chances))
-    own = (1 + unseen) * deviation * _gain(ranks)
+    doubt = (1 + unseen) * deviation * _gain(ranks)
     difference = (1 + unseen) * deviation * np.abs(_gain(ranks) - _gain(ranks_before))
     queries, done = lists.query_texts, set(judged)
-    found = list[WorkItem]()
-    for row in np.argsort(-(own + difference), kind="stable").tolist():
+    items = list[WorkItem]()
+    for row in np.argsort(-(doubt + difference), kind="stable").tolist():
         query = queries[int(groups.codes[row])]
-        if (query, documents[row]) in done or len(found) == top:
+        if (query, documents[row]) in done or len(items) == top:
             continue
         place = f"rank {ranks[row]}, {ranks_before[row]} by {against}"
-        why = "orders disagree" if difference[row] > own[row] / 2 else "uncertain top"
+        why = "orders disagree" if difference[row] > doubt[row] / 2 else "uncertain top"
         why = "unlike training" if unseen[row] > STRANGE else why
-        value, chance = float(own[row] + difference[row]), float(chances[row])
-        found.append(WorkItem(query, documents[row], texts[row], value, chance, f"{why}: {place}"))
-    return found
+        value, chance = float(doubt[row] + difference[row]), float(chances[row])
+        items.append(WorkItem(query, documents[row], texts[row], value, chance, f"{why}: {place}"))
+    return items
 
 
 def _scores(reranker: Reranker, lists: Lists) -> tuple[Vector, Vector, Vector]:
@@ -111,8 +111,7 @@ def _ranks(scores: Vector, lists: Lists) -> NDArray[np.int64]:
     groups = lists.groups
     order = np.lexsort((-scores, groups.codes))
     ranks = np.empty(len(scores), np.int64)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(groups.codes, minlength=len(groups)))])
-    ranks[order] = np.arange(len(scores)) - starts[groups.codes[order]] + 1
+    ranks[order] = np.arange(len(scores)) - groups.starts[groups.codes[order]] + 1
     return ranks
 
 

@@ -148,6 +148,8 @@ class NBestReranker(Reranker, Estimator):
 
     # There are joint features, or views of inputs and outputs, instead.
     featuriser: Annotated[Any, None] = field(init=False)
+    trained_on_: Annotated[Any, None] = field(init=False, default=None)
+    _gated: Annotated[Any, None] = field(init=False, default=None)
     model_: Annotated[Any, Saved()] = field(init=False)
     joint_: Annotated[JointFeatures | None, Saved()] = field(init=False)
     input_view_: Annotated[View | None, Saved()] = field(init=False)

@@ -11,7 +11,7 @@ from didyma.data.lists import Lists
 from didyma.data.matrix import Columns
 from didyma.data.text_columns import distinct
 from didyma.model import Model
-from didyma.text.notes import OLD_FILE
+from didyma.text.observation import OLD_FILE
 
 
 def model_summary(path: Path, top: int) -> dict[str, Any]:

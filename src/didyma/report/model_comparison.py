@@ -26,8 +26,7 @@ from didyma.metrics.significance import holm
 from didyma.report.html import Example, PageTable, rankings_of, write_report
 from didyma.report.table import aligned, comparison, p_value_text
 from didyma.text.features.languages import detect
-from didyma.text.judgements import Target
-from didyma.text.training_data import TrainingData
+from didyma.text.training_data import Target, TrainingData
 from didyma.values import decimal
 
 MEASURES = "AP, RR, nDCG@10"

@@ -14,8 +14,8 @@ from didyma.errors import DataError
 from didyma.metrics import Evaluation, evaluate, parse_all
 from didyma.report.html import write_report
 from didyma.report.table import ComparisonTable, aligned, comparison
-from didyma.text.judgements import Target
 from didyma.text.reranker import Reranker
+from didyma.text.training_data import Target
 from didyma.values import decimal
 
 MEASURES = "AP, RR, nDCG@10"

@@ -20,11 +20,11 @@ from didyma.text.features.small import SmallFeatures as SmallFeatures
 from didyma.text.features.union import TextFeatures as TextFeatures
 from didyma.text.features.word_vectors import WordVectors as WordVectors
 from didyma.text.index import PassageIndex as PassageIndex
-from didyma.text.judgements import Target as Target
 from didyma.text.reranker import Reranker as Reranker
 from didyma.text.steps import Boost as Boost
 from didyma.text.steps import Diversity as Diversity
 from didyma.text.steps import Recency as Recency
 from didyma.text.steps import take_steps as take_steps
 from didyma.text.text_reranker import TextReranker as TextReranker
+from didyma.text.training_data import Target as Target
 from didyma.text.vector_store import VectorStore as VectorStore

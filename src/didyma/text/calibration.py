@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,6 @@ from didyma.data.lists import Groups
 from didyma.errors import DataError
 from didyma.model import Saved, Serialisable
 from didyma.text.guarantees import Guarantees
-from didyma.text.nested import nested_choice
 
 FOLDS = 5
 BINS = 10  # of reliability
@@ -27,6 +26,8 @@ GREATEST = 1e300  # scores beyond are as good as this one
 LEAST = 1e-290  # scores that are all below have no slope: it would overflow
 
 Vector: TypeAlias = NDArray[np.float64]
+Mask: TypeAlias = NDArray[np.bool_]
+T = TypeVar("T")
 
 
 class Reliability(NamedTuple):
@@ -149,31 +150,25 @@ class Calibration(Serialisable):
             raise DataError("expected numbers from 0 to 1", field="relevance")
         values = _Cells.of(raw).values
         fold = _folds(groups)
+        relevant, n_queries = float(share.sum()), len(groups)
         if not fold.any():  # but one query
-            nothing, none = np.zeros(0), np.zeros((4, 0))
-            return cls(
-                *("platt", _fit_platt(values, share), {}, none, float(share.sum())),
-                *(len(groups), tuple(_reliabilities(nothing, nothing))),
-            )
+            platt = _fit_platt(values, share)
+            return cls("platt", platt, {}, np.zeros((4, 0)), relevant, n_queries, ())
 
-        def learn(train: NDArray[np.bool_]) -> list[tuple[str, Vector]]:
+        def learn(train: Mask) -> list[tuple[str, Vector]]:
             return [(kind, fit(values[train], share[train])) for kind, fit in FITS.items()]
 
-        images = {kind: np.empty(len(values)) for kind in (*FITS, CHOSEN)}
-
-        def loss(learned: tuple[str, Vector], test: NDArray[np.bool_]) -> float:
+        def loss(learned: tuple[str, Vector], test: Mask) -> float:
             return _log_loss(_image(*learned, raw[test]), share[test]) * float(test.sum())
 
         choice = nested_choice(learn, loss, fold)
-        for n, (chosen, all_kinds) in enumerate(zip(choice.held_out, choice.settings)):
+        images = {kind: np.empty(len(values)) for kind in (*FITS, CHOSEN)}
+        for n, (chosen, settings) in enumerate(zip(choice.held_out, choice.settings)):
             test = fold == n
-            for kind, learned in (
-                (CHOSEN, chosen),
-                *((learned_kind[0], learned_kind) for learned_kind in all_kinds),
-            ):
+            for kind, learned in zip(images, (*settings, chosen)):
                 images[kind][test] = _image(*learned, raw[test])
         errors = [HeldOutError.of(kind, image, share) for kind, image in images.items()]
-        losses = {learned_kind.kind: learned_kind.log_loss for learned_kind in errors[:-1]}
+        losses = {error.kind: error.log_loss for error in errors[:-1]}
         kind = min(losses, key=losses.__getitem__)
         image = images[CHOSEN]
         return cls(
@@ -181,8 +176,8 @@ class Calibration(Serialisable):
             FITS[kind](values, share),
             losses,
             _curve(image, share, groups),
-            float(share.sum()),
-            len(groups),
+            relevant,
+            n_queries,
             tuple(_reliabilities(image, share)),
             tuple(errors),
             Guarantees.of(image, share, groups),
@@ -402,8 +397,6 @@ def _log_loss(image: Vector, share: Vector) -> float:
 
 def _curve(image: Vector, share: Vector, groups: Groups) -> Vector:
     """The attribute `curve`; its points are closest together at the top."""
-    if not len(image):
-        return np.zeros((4, 0))
     order = np.argsort(-image, kind="stable")
     ranked = image[order]
     last = np.flatnonzero(np.diff(ranked, append=-1.0))  # of equal scores
@@ -439,3 +432,47 @@ def _numbers(values: ArrayLike, field: str) -> Vector:
     if numbers.ndim != 1 or not np.isfinite(numbers).all():
         raise DataError("expected a list of finite numbers", field=field)
     return numbers
+
+
+class NestedChoice(NamedTuple, Generic[T]):
+    """What was learned without each fold, by the setting that the other folds chose.
+
+    ``settings`` are what each setting has learned without each fold. Their ``losses`` are summed
+    over all folds; by these ``best`` is the setting for what is learned from all of them.
+    """
+
+    held_out: list[T]
+    settings: list[Sequence[T]]
+    losses: NDArray[np.float64]
+    best: int
+
+
+def nested_choice(
+    learn: Callable[[Mask], Sequence[T]],
+    loss: Callable[[T, Mask], float],
+    fold: NDArray[np.int64],
+) -> NestedChoice[T]:
+    """Choose among the settings that ``learn`` tries on some rows, by the loss on others.
+
+    ``fold`` is that of each row, from 0. Two folds leave nothing to choose by: the first setting is
+    taken for each.
+
+    >>> y, fold = np.array([1.0, 3.0, 2.0, 2.0, 1.0, 3.0]), np.array([0, 0, 1, 1, 2, 2])
+    >>> means = lambda rows: [0.0, float(y[rows].mean())]
+    >>> squares = lambda mean, rows: float(((y[rows] - mean) ** 2).sum())
+    >>> choice = nested_choice(means, squares, fold)
+    >>> choice.held_out, choice.losses.tolist(), choice.best
+    ([2.0, 2.0, 2.0], [28.0, 4.0], 1)
+    """
+    n_folds = int(fold.max()) + 1
+    outer = [learn(fold != n) for n in range(n_folds)]
+    losses = np.array([[loss(learned, fold == n) for learned in outer[n]] for n in range(n_folds)])
+    inner = np.zeros_like(losses)  # of each fold, the losses of others without it
+    if n_folds > 2:
+        for first in range(n_folds):
+            for second in range(first):
+                learned = learn((fold != first) & (fold != second))
+                inner[first] += [loss(one, fold == second) for one in learned]
+                inner[second] += [loss(one, fold == first) for one in learned]
+    chosen = [learned[int(np.argmin(sums))] for learned, sums in zip(outer, inner)]
+    return NestedChoice(chosen, outer, losses.sum(axis=0), int(np.argmin(losses.sum(axis=0))))

@@ -28,11 +28,11 @@ from didyma.values import is_whole
 
 if TYPE_CHECKING:
     from didyma.metrics import Evaluation
+    from didyma.text.baselines import Verdict
     from didyma.text.calibration import Calibration
     from didyma.text.drift import Drift
     from didyma.text.teachers.score_store import ScoreStore
     from didyma.text.training_data import TrainingData
-    from didyma.text.verdict import Verdict
 
 AT_ONCE = 8  # questions to a teacher that may be open
 RERANKERS = ("Reranker", "TextReranker")

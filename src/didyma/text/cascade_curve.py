@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,13 +12,15 @@ from numpy.typing import NDArray
 
 from didyma.data.lists import Lists
 from didyma.errors import DataError
-from didyma.text.judgements import Target
+from didyma.text.baselines import lower_bound
 from didyma.text.teachers.teacher import Teacher, score_rows
-from didyma.text.verdict import lower_bound
+from didyma.text.training_data import Target
 from didyma.values import decimal
 
 if TYPE_CHECKING:
     from didyma.text.teachers.score_store import ScoreStore
+
+STEPS = 20  # thresholds that are tried
 
 
 def contested(
@@ -64,9 +67,6 @@ def rearranged(
         for n in range(1, len(raw)):
             raw[n] = min(raw[n], np.nextafter(raw[n - 1], -np.inf))
     return order, raw
-
-
-STEPS = 20  # thresholds that are tried
 
 
 class CascadePoint(NamedTuple):
@@ -152,7 +152,7 @@ class CascadeCurve:
         by_depth = [point(None, depth)[0] for depth in (0, *range(2, budget + 1))]
         (_, base), (_, best) = by_margin[0], max(by_margin, key=lambda pair: pair[0].value)
         is_sure = len(base) > 1 and lower_bound(best, base) > 0
-        points = tuple(point_here for point_here, _ in by_margin)
+        points, _ = zip(*by_margin)
         return cls(target.measure, len(groups), points, tuple(by_depth), is_sure)
 
     def threshold(self, share: float = 0.95) -> float | None:
@@ -176,7 +176,7 @@ class CascadeCurve:
     def text(self) -> str:
         """A table of plain columns."""
         head = ("threshold", "asked", "queries", self.measure, "", "first", "asked", self.measure)
-        rows = [
+        by_margin = [
             (
                 "none" if point.threshold is None else f"{point.threshold:.3g}",
                 f"{point.asked:.2f}",
@@ -185,14 +185,12 @@ class CascadeCurve:
             )
             for point in self.by_margin
         ]
-        beside = [
+        by_depth = [
             ("", str(point.budget), f"{point.asked:.2f}", decimal(point.value))
             for point in self.by_depth
         ]
-        n = max(len(rows), len(beside))
-        rows += [("",) * 4] * (n - len(rows))
-        beside += [("",) * 4] * (n - len(beside))
-        lines = [head, *(left + right for left, right in zip(rows, beside))]
+        pairs = zip_longest(by_margin, by_depth, fillvalue=("",) * 4)
+        lines = [head, *(left + right for left, right in pairs)]
         widths = [max(map(len, column)) for column in zip(*lines)]
         return "\n".join("  ".join(map(str.rjust, cells, widths)).rstrip() for cells in lines)
 

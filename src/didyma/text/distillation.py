@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from didyma.data.lists import Groups, Lists
 from didyma.errors import DataError
 from didyma.metrics import Evaluation, evaluate
-from didyma.text.judgements import Target
 from didyma.text.teachers.resolution import TeacherLike, resolve
 from didyma.text.teachers.score_store import ScoreStore
 from didyma.text.teachers.teacher import score_rows
 from didyma.text.text_reranker import TextReranker
+from didyma.text.training_data import Target
 from didyma.values import decimal
 
 STUDENT, TEACHER = "student", "teacher"
@@ -163,18 +163,18 @@ def distil(
     mixed = _mixed(labels, taught, is_judged[groups.codes], (~is_held)[groups.codes])
     train = replace(lists, labels=mixed).select_lists(np.flatnonzero(~is_held))
     student.fit(train)
-    kept = [
-        _kept(student, lists.select_lists(numbers), target[rows], taught[rows], by)
-        for target, by, numbers in (
-            (labels, "judgements", np.flatnonzero(is_held & is_judged)),
-            (taught, "the teacher's scores", np.flatnonzero(is_held & ~is_judged)),
-        )
-        if len(
-            rows := np.concatenate([np.zeros(0, np.int64), *map(groups.rows_of, numbers.tolist())])
-        )
-    ]
-    counts = int((~is_held & is_judged).sum()), int((~is_held & ~is_judged).sum())
-    return Distillation(student, *counts, tuple(kept))
+    kept = []
+    for target, judged_by, is_tested in (
+        (labels, "judgements", is_held & is_judged),
+        (taught, "the teacher's scores", is_held & ~is_judged),
+    ):
+        if is_tested.any():
+            numbers = np.flatnonzero(is_tested)
+            rows = np.concatenate([groups.rows_of(n) for n in numbers.tolist()])
+            test = lists.select_lists(numbers)
+            kept.append(_kept(student, test, target[rows], taught[rows], judged_by))
+    n_judged, n_taught = (int((~is_held & kind).sum()) for kind in (is_judged, ~is_judged))
+    return Distillation(student, n_judged, n_taught, tuple(kept))
 
 
 def _held_out(is_judged: NDArray[np.bool_], share: float, seed: int) -> NDArray[np.bool_]:
@@ -245,7 +245,7 @@ def _agree(column: NDArray[np.float64], taught: NDArray[np.float64], groups: Gro
         rows = groups.rows_of(n)
         rows = rows[~np.isnan(taught[rows])]
         ranks, of_teacher = (
-            np.unique(column_here[rows], return_inverse=True)[1] for column_here in (column, taught)
+            np.unique(values[rows], return_inverse=True)[1] for values in (column, taught)
         )
         if not np.array_equal(ranks, of_teacher):
             return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, NamedTuple, Self, TypeAlias
@@ -97,9 +98,7 @@ class Drift:
 
     @property
     def warns(self) -> bool:
-        """Whether the order may be worse than the old one, as much of it is untried, or
-        probabilities may be off.
-        """
+        """Whether the order may be worse than the old one, or probabilities may be off."""
         return self.untried >= DIFFERS or self.is_uncalibrated
 
     @property
@@ -145,18 +144,10 @@ class Drift:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
-        return {
-            "level": self.level,
-            "verdict": self.verdict,
-            "untried": self.untried,
-            "departure": self.departure,
-            "excess": self.excess,
-            "distance": self.distance,
-            "inputs_distance": self.inputs_distance,
-            "n_queries": self.n_queries,
-            "threshold": self.threshold,
-            "features": [feature._asdict() for feature in self.features],
-            "inputs": [feature._asdict() for feature in self.inputs],
+        names = "level verdict untried departure excess distance inputs_distance n_queries threshold"
+        return {name: getattr(self, name) for name in names.split()} | {
+            name: [feature._asdict() for feature in getattr(self, name)]
+            for name in ("features", "inputs")
         }
 
 
@@ -176,14 +167,7 @@ class Observed(NamedTuple):
     departed: float
 
     def __add__(self, other: Observed) -> Observed:  # type: ignore[override]
-        return Observed(
-            self.below + other.below,
-            self.upto + other.upto,
-            self.above + other.above,
-            self.n_queries + other.n_queries,
-            self.n_departures + other.n_departures,
-            self.departed + other.departed,
-        )
+        return Observed(*map(operator.add, self, other))
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,7 +261,8 @@ class Ranges(Serialisable):
     def compare(self, X: NDArray[Any], groups: Groups, departures: Vector | None = None) -> Drift:
         """How far the features of a batch of queries are from those of training, and its order."""
         _check(X, groups, len(self.names) // 2)
-        shares = [_shares(edges, *own) for edges, own in zip(self.edges, _columns(X, groups))]
+        columns = zip(self.edges, _columns(X, groups))
+        shares = [_shares(edges, values, weights) for edges, (values, weights) in columns]
         below, upto, above = map(np.array, zip(*shares))
         n_queries = int(np.count_nonzero(groups.sizes))
         departed = np.zeros(0) if departures is None else departures
@@ -317,7 +302,7 @@ class Ranges(Serialisable):
             np.mean(1 - upto - below, axis=1).tolist(),
             (below[:, 0] + above).tolist(),
         )
-        drifts = [FeatureDrift(name, *own) for name, own in zip(self.names, numbers)]
+        drifts = [FeatureDrift(name, *figures) for name, figures in zip(self.names, numbers)]
         tests = 0.5 * np.log(2 * len(self.names) / RISK)
         threshold = float(np.sqrt(tests * (1 / n_queries + 1 / self.n_queries)))
         # The number of passages is told, but no feature.

@@ -74,8 +74,8 @@ class Guarantees(Serialisable):
         Such queries.
 
     >>> scores = np.tile([0.9, 0.2], 100)
-    >>> found = Guarantees.of(scores, np.tile([1.0, 0.0], 100), Groups.from_sizes([2] * 100, 200))
-    >>> found.precision(0.9).score, found.recall(0.9).score
+    >>> held = Guarantees.of(scores, np.tile([1.0, 0.0], 100), Groups.from_sizes([2] * 100, 200))
+    >>> held.precision(0.9).score, held.recall(0.9).score
     (0.21, 0.9)
     """
 
@@ -159,11 +159,9 @@ def hoeffding_bentkus(mean: float, n: int, alpha: float) -> float:
 
     if n == 0 or mean >= alpha:
         return 1.0
-    kl = (
-        alpha and -math.log1p(-alpha)
-        if mean == 0
-        else (mean * math.log(mean / alpha) + (1 - mean) * math.log((1 - mean) / (1 - alpha)))
-    )
+    kl = -math.log1p(-alpha)
+    if mean > 0:
+        kl = mean * math.log(mean / alpha) + (1 - mean) * math.log((1 - mean) / (1 - alpha))
     bentkus = math.e * float(binom.cdf(math.ceil(n * mean - 1e-9), n, alpha))
     return min(1.0, math.exp(-n * kl), bentkus)
 
@@ -177,10 +175,9 @@ def conformal_cut(losses: ArrayLike, n: int, alpha: float) -> int:
     means = np.asarray(losses, np.float64)
     allowed = np.flatnonzero(n / (n + 1) * means + 1 / (n + 1) <= alpha + 1e-12)
     if not len(allowed):
-        fewest = math.ceil(1 / alpha - 1) if alpha > 0 else None
-        more = (
-            "no number of queries shows it" if fewest is None else f"{fewest} at least are needed"
-        )
+        more = "no number of queries shows it"
+        if alpha > 0:
+            more = f"{math.ceil(1 / alpha - 1)} at least are needed"
         raise DataError(
             f"no cut of {len(means)} loses so little by what {n} queries with a relevant passage "
             f"say; {more}",

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from didyma.model import Saved, Serialisable
 from didyma.ranking.featuriser import Windowed
-from didyma.text.calibration import Calibration, least_logistic_loss, platt_targets
-from didyma.text.nested import nested_choice
+from didyma.text.calibration import Calibration, least_logistic_loss, nested_choice, platt_targets
 
 if TYPE_CHECKING:
     from didyma.text.selection import JudgedFeatures
@@ -44,7 +43,7 @@ class Logits(NamedTuple):
         A column whose weight would have the wrong sign is left out. Targets are Platt's: rows that
         are all of one kind have no infinite weights.
         """
-        from didyma.text.fits import clipping
+        from didyma.text.candidates import clipping
 
         scaling = clipping(X)
         scales, offsets = scaling["scale_"], scaling["min_"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,11 +16,13 @@ from didyma.errors import DataError, ModelFileError
 from didyma.execution import on_cluster
 from didyma.files import PathName
 from didyma.model import Model, Savable, Saved, Serialisable, State, load
-from didyma.model.codec import Record, Tensors, over, pop_under
+from didyma.model.codec import Record, Tensors
 from didyma.protocol import Estimator
 from didyma.ranking.explanation import MatchedSpan, PassageExplanation, explain_rows
 from didyma.ranking.featuriser import Featuriser, Windowed
 from didyma.ranking.ranked import Ranked, Ranking
+from didyma.text.baselines import Verdict
+from didyma.text.calibration import Calibration
 from didyma.text.features import TextFeatures
 from didyma.text.features.descriptions import described
 from didyma.text.observation import Scored, tell
@@ -30,11 +32,17 @@ from didyma.text.training_data import TrainingData
 
 if TYPE_CHECKING:
     from didyma.metrics import Evaluation
-    from didyma.text.calibration import Calibration
-    from didyma.text.own_ranker import Gated
-    from didyma.text.verdict import Verdict
 
 MEASURES = "AP, RR, nDCG@10"
+Vector: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Gated(Serialisable):
+    """What held-out queries said of a ranker: whether it ranks, and what its scores mean."""
+
+    verdict: Verdict
+    calibration: Calibration
 
 
 class Reranker(Serialisable, Savable):
@@ -84,9 +92,9 @@ class Reranker(Serialisable, Savable):
     measure: str | None = None
     schema_: Schema = Schema()
     gate_: Verdict | None = None
-    out_of_fold_: NDArray[np.float64]
-    trained_on_: TrainingData | None = None
-    _gated: Gated | None = None
+    out_of_fold_: Vector
+    trained_on_: Annotated[TrainingData | None, Saved(default=None)] = None
+    _gated: Annotated[Gated | None, Saved(default=None)] = None
 
     def __init__(self, featuriser: Featuriser, ranker: Any, gate: str | None = None) -> None:
         self.featuriser, self.ranker, self.gate = featuriser, ranker, gate
@@ -98,40 +106,39 @@ class Reranker(Serialisable, Savable):
         ``lists`` may be texts on a cluster, where they stay: `Shards`, or a Dask data frame with
         the columns query, passage and label. The ranker must be one that learns there.
         """
-        from didyma.text.own_ranker import fit_gated, fit_ranker
-
         self.featuriser.fit(lists)
         self.trained_on_ = TrainingData.of(lists)
+        self._gated = self.gate_ = None
         if self.gate is None:
+            from didyma.text.candidates import fit_ranker
+
             watched = None if eval_set is None else self._features(eval_set)
             self.model_ = fit_ranker(self.ranker, self._features(lists), watched)
-            self._remember(None)
             return self
         if eval_set is not None:
             raise DataError("is for a ranker without a gate: leave it out", field="eval_set")
-        settings = self.featuriser, self.ranker, self.gate
-        self.model_, gated, self.out_of_fold_ = fit_gated(*settings, lists)
-        self._remember(gated)
-        return self
+        from didyma.text.selection import fit_gated
 
-    def _remember(self, gated: Gated | None) -> None:
-        self._gated = gated
-        self.gate_ = None if gated is None else gated.verdict
+        settings = self.featuriser, self.ranker, self.gate
+        self.gate_, self.model_, self.out_of_fold_, calibration = fit_gated(*settings, lists)
+        self._gated = Gated(self.gate_, calibration)
+        return self
 
     @property
     def calibration_(self) -> Calibration | None:
         """From raw scores to `Ranked.probability`, with thresholds for it; None without a gate."""
         return None if self._gated is None else self._gated.calibration
 
-    def baseline(self, lists: Lists) -> tuple[str, NDArray[np.float64]]:
+    def baseline(self, lists: Lists) -> tuple[str, Vector]:
         """The order that reranking was compared with: its name, and a score for each row."""
         self._check_fitted()
         if self.gate_ is None:
             raise DataError("the reranker was fitted without a gate: it is compared with nothing")
-        order = self.gate_.baseline_order
-        windowed = self.featuriser.windowed(lists)
-        scores = order.scores(windowed.X, self.featuriser.names)
-        return order.name, windowed.best(scores)[0]
+        order, features = self.gate_.baseline_order, self.featuriser
+        if isinstance(features, TextFeatures):
+            features = features.with_columns(order.columns)
+        windowed = features.windowed(lists)
+        return order.name, windowed.best(order.scores(windowed.X, features.names))[0]
 
     def _features(self, lists: Lists) -> Lists:
         return lists.with_items(self.featuriser.transform(lists), self.featuriser.names)
@@ -147,7 +154,7 @@ class Reranker(Serialisable, Savable):
         return 0
 
     @on_cluster("didyma.cluster.prediction:predict_texts_on_cluster")
-    def predict(self, lists: Any) -> NDArray[np.float64]:
+    def predict(self, lists: Any) -> Vector:
         """Raw score of each row; higher ranks first within a list.
 
         Lists may bring scores of a first stage that the reranker was trained without: they do not
@@ -206,13 +213,13 @@ class Reranker(Serialisable, Savable):
             )
             for n in order.tolist()
         ]
-        notes = list(self._notes(passages, lists, windowed))
+        ranking = Ranking(ranked, self._notes(passages, lists, windowed))
         if then:
-            ranking = take_steps(Ranking(ranked, notes), then, top_k)
-            ranked, notes = list(ranking), list(ranking.notes)
+            ranking = take_steps(ranking, then, top_k)
         if explain:
-            ranked = self._explained(ranked, lists, rows, window[[one.index for one in ranked]])
-        return Ranking(ranked, notes)
+            windows = window[[one.index for one in ranking]]
+            ranking[:] = self._explained(ranking, lists, rows, windows)
+        return ranking
 
     def _notes(self, passages: list[Passage], lists: Lists, windowed: Windowed) -> Iterable[str]:
         """What whoever asked should know."""
@@ -283,14 +290,12 @@ class Reranker(Serialisable, Savable):
         rows = lists if len(windowed.item) == len(lists) else lists.select(windowed.item)
         return windowed, rows.with_items(windowed.X, self.featuriser.names)
 
-    def _score(
-        self, lists: Lists
-    ) -> tuple[Windowed, Lists, NDArray[np.float64], NDArray[np.int64]]:
+    def _score(self, lists: Lists) -> tuple[Windowed, Lists, Vector, NDArray[np.int64]]:
         """What `_rows` gives, the score of each row of ``lists`` and the window that has it."""
         windowed, rows = self._rows(lists)
         return windowed, rows, *windowed.best(self._raw(rows))
 
-    def _raw(self, rows: Lists) -> NDArray[np.float64]:
+    def _raw(self, rows: Lists) -> Vector:
         """The score of each row of features."""
         return self.model_.predict(rows)
 
@@ -320,40 +325,24 @@ class Reranker(Serialisable, Savable):
         if not hasattr(self, "model_"):
             raise DataError("the reranker is not fitted yet: call fit first")
 
-    def _calibrated(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _calibrated(self, raw: Vector) -> Vector:
         return raw if self._gated is None else self._gated.calibration(raw)
 
-    def _probability(
-        self, windowed: Windowed, raw: NDArray[np.float64]
-    ) -> NDArray[np.float64] | None:
+    def _probability(self, windowed: Windowed, raw: Vector) -> Vector | None:
         """The chance that each document is relevant, where that was learned."""
         return None if self._gated is None else self._gated.calibration(raw)
 
     def state(self) -> State:
         """What was learned, as arrays and values that JSON can hold."""
         self._check_fitted()
-        arrays, values = super().state()
-        for name, part in (("gated", self._gated), ("trained_on", self.trained_on_)):
-            if part is not None:
-                inner, values[name] = part.state()
-                arrays |= over(f"{name}/", inner)
-        return arrays, values
+        return super().state()
 
     @classmethod
     def from_state(cls, arrays: Tensors, values: Record) -> Self:
         """The reranker that has this state."""
-        arrays, values = dict(arrays), dict(values)
-        gated, trained_on = (  # which some files lack
-            (pop_under(f"{name}/", arrays), values.pop(name)) if name in values else None
-            for name in ("gated", "trained_on")
-        )
         reranker = super().from_state(arrays, values)
-        if trained_on is not None:
-            reranker.trained_on_ = TrainingData.from_state(*trained_on)
-        if gated is not None:
-            from didyma.text.own_ranker import Gated
-
-            reranker._remember(Gated.from_state(*gated))
+        if reranker._gated is not None:
+            reranker.gate_ = reranker._gated.verdict
         return reranker
 
     def _check_state(self) -> None:
@@ -365,9 +354,7 @@ class Reranker(Serialisable, Savable):
             raise ValueError("the ranker asks for features that the featuriser does not have")
 
 
-def measured(
-    predict: Callable[[Lists], NDArray[np.float64]], lists: Lists, measures: Any
-) -> Evaluation:
+def measured(predict: Callable[[Lists], Vector], lists: Lists, measures: Any) -> Evaluation:
     """Measures of the rankings by predicted scores, one value for each list that has rows."""
     from didyma.metrics import evaluate
 

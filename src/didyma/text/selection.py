@@ -5,90 +5,29 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.checkpoints import remember
-from didyma.data.lists import Lists
+from didyma.data.lists import Groups, Lists
 from didyma.errors import DataError
 from didyma.execution import on_threads
 from didyma.metrics import Evaluator
 from didyma.model import Model
-from didyma.ranking.featuriser import Windowed
+from didyma.ranking.featuriser import Featuriser, Windowed
 from didyma.stateful import array_of
-from didyma.text.features import FirstStage, SmallFeatures, WordVectors
-from didyma.text.features.in_lists import IN_LIST, RRF
-from didyma.text.fits import AdditiveFit, Fit, LinearFit
-from didyma.text.judgements import Target
-from didyma.text.opponents import Opponent
-from didyma.text.verdict import Verdict, decide, select
+from didyma.text.baselines import Opponent, Verdict, lower_bound
+from didyma.text.calibration import Calibration
+from didyma.text.candidates import Aim, Candidate, RankerCandidate
+from didyma.text.training_data import Target
 
 FOLDS = 5
-FEWEST, SOME, MANY = 8, 50, 200  # queries to learn from
-CS = (0.01, 0.1, 1.0, 10.0, 100.0)
-ADDITIVE_CS = (0.03, 0.1, 0.3, 1.0, 3.0)
-SINGLE, ORDER, LINEAR = "", "the old order", "a linear ranker"  # what a ranker is blended with
-SMALL = {*SmallFeatures().names, *FirstStage().names}
-VECTORS = set(WordVectors(None).names)
-IN_LISTS = " in lists"  # ends the names of sets with columns that compare a list's passages
+FEWEST = 8  # queries to learn from
 Vector: TypeAlias = NDArray[np.float64]
-
-
-class Aim(NamedTuple):
-    """The loss to learn by, the order to blend with, and signs that weights must have.
-
-    ``signs`` are 1 or −1 for columns with which scores must not fall, or not rise.
-    """
-
-    loss: str
-    order: Opponent
-    signs: Mapping[str, int] | None = None
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """Some columns, and a path over C of linear or additive rankers of them."""
-
-    name: str
-    columns: tuple[str, ...]
-    Cs: tuple[float, ...]
-    additive: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.name}, additive" if self.additive else self.name
-
-    @property
-    def settings(self) -> list[tuple[float, str]]:
-        """What `fits` gives: each C, with what the ranker is blended with."""
-        blends = (SINGLE, ORDER, LINEAR) if self.additive else (SINGLE, ORDER)
-        return [(C, blend) for C in self.Cs for blend in blends]
-
-    def scores(self, lists: Lists, held_out: Lists, aim: Aim) -> NDArray[np.float64]:
-        """Of each setting, learned from lists, the scores of others; shape (n_settings, n_rows)."""
-        return Fit.scores(self.fits(lists, aim), held_out)
-
-    def model(self, trial: Trial, lists: Lists, aim: Aim) -> Model:
-        """The model of a trial, learned from lists."""
-        upto = tuple(C for C in self.Cs if C <= trial.C)  # each begins where one ended
-        path = replace(self, Cs=upto)
-        return path.fits(lists, aim)[path.settings.index((trial.C, trial.blend))].model
-
-    def fits(self, lists: Lists, aim: Aim) -> list[Fit]:
-        """Fitted rankers: single, blended with an order, and additive with linear."""
-        loss, order, signs = aim
-        Cs = CS[: len(self.Cs)] if self.additive else self.Cs
-        linear = LinearFit.path(lists, loss, Cs, signs)
-        old = linear[0].order(order)
-        if not self.additive:
-            return [fit for line in linear for fit in (line, line.blend(old))]
-        pairs = zip(AdditiveFit.path(lists, loss, self.Cs, signs), linear)
-        return [
-            fit for steps, line in pairs for fit in (steps, steps.blend(old), steps.blend(line))
-        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,57 +108,6 @@ class JudgedFeatures:
             windows = np.ascontiguousarray(windows[:, places])
         whole = len(windows) == len(self.shown)
         return (windows if whole else windows[self.shown]), windows
-
-
-def candidates(
-    names: Sequence[str],
-    n_queries: int,
-    *,
-    quick: bool = False,
-    sets: Sequence[str] | None = None,
-    further: Sequence[str] = (),
-    baseline: Sequence[str] = (),
-) -> list[Candidate]:
-    """What to try with these columns, the cheapest first; few queries bear no large C.
-
-    Columns that are ``further`` than those of the text alone, such as signals, are tried by
-    themselves, and all together with each set of the others; of sets without them only the first
-    is tried. Sets with columns in lists are tried with an additive ranker as well, unless queries
-    are few.
-
-    ``sets`` are the names of those that may be tried, by default all; each has the columns of the
-    ``baseline``.
-    """
-    absolute = [name for name in names if not name.endswith((IN_LIST, RRF))]
-    further = [name for name in absolute if name in VECTORS or name in set(further)]
-    lexical = [name for name in absolute if name not in set(further)]
-    columns_of = {"small set": [name for name in lexical if name in SMALL]}
-    if not quick:
-        columns_of["plain set"] = [name for name in lexical if ":" not in name]
-        columns_of["extended set"] = lexical
-        if sets is not None:
-            columns_of = {name: columns_of[name] for name in sets}
-    if further:
-        kind = "vectors" if VECTORS.issuperset(further) else "signals"
-        first, *_ = columns_of
-        together = {f"{name} and {kind}": [*own, *further] for name, own in columns_of.items()}
-        columns_of = {kind: further, first: columns_of[first], **together}
-        if kind == "vectors":  # which are no order by themselves
-            del columns_of[kind]
-    present = set(names)
-    for name, columns in [] if quick else list(columns_of.items()):
-        relative = [column + IN_LIST for column in columns if column + IN_LIST in present]
-        columns_of[name + IN_LISTS] = [*columns, *relative]
-    complete = {name: dict.fromkeys([*own, *baseline]) for name, own in columns_of.items()}
-    distinct = {tuple(columns): name for name, columns in reversed(complete.items())}
-    n_Cs = 3 if quick else len(CS) - (n_queries < MANY)
-    linear = [Candidate(name, columns, CS[:n_Cs]) for columns, name in reversed(distinct.items())]
-    additive = [
-        replace(candidate, Cs=ADDITIVE_CS[:n_Cs], additive=True)
-        for candidate in linear
-        if candidate.name.endswith(IN_LISTS) and n_queries >= SOME
-    ]
-    return sorted([*linear, *additive], key=lambda candidate: len(candidate.columns))
 
 
 class CrossValidation:
@@ -332,16 +220,17 @@ class CrossValidation:
         if type(step["seconds"]) is not float:
             raise ValueError(f"seconds should be a number, but are {step['seconds']!r:.40}")
 
-    def _trials(self, candidate: Candidate, scores: NDArray[np.float64]) -> Iterator[Trial]:
+    def _trials(self, candidate: Candidate, scores: Vector) -> Iterator[Trial]:
         for setting, of_windows in zip(candidate.settings, scores):
             best, _ = self.judged.windowed.best(of_windows)
             yield Trial(candidate, *setting, best, self.values(best))
 
     def final(self, trial: Trial) -> Model:
         """The model of a trial, learned from all queries."""
-        rows, _ = self.judged.columns(trial.candidate.columns)
-        lists = self.judged.lists.with_items(rows, trial.candidate.columns)
-        return trial.candidate.model(trial, lists.select_lists(self.usable), self.aim)
+        candidate = trial.candidate
+        rows, _ = self.judged.columns(candidate.columns)
+        lists = self.judged.lists.with_items(rows, candidate.columns).select_lists(self.usable)
+        return candidate.model((trial.C, trial.blend), lists, self.aim)
 
     @property
     def best(self) -> Trial | None:
@@ -360,10 +249,78 @@ class CrossValidation:
         return verdict, self.final(best), best.scores
 
 
-def _least(target: Target, groups: Any) -> Vector:
+def _least(target: Target, groups: Groups) -> Vector:
     """What a grade must exceed to be better than others of its list."""
     if not target.loss.startswith("ndcg"):
         return np.zeros(len(groups.codes))
     least = np.full(len(groups), np.inf)
     np.minimum.at(least, groups.codes, target.grades)
     return least[groups.codes]
+
+
+def select(trials: Sequence[Trial], base: Vector) -> Trial | None:
+    """The best trial by mean gain over held-out queries, or by mean − standard error.
+
+    The latter counts where the greatest gain is below its standard error, as with few queries: as
+    a rule a blend with the baseline wins then. ``base`` are values of the measure before reranking.
+    """
+
+    def best(errors: float) -> Trial | None:
+        return max(trials, key=lambda trial: lower_bound(trial.values, base, errors), default=None)
+
+    trial = best(0.0)
+    return trial if trial is None or lower_bound(trial.values, base) > 0 else best(1.0)
+
+
+def decide(
+    best: Trial | None,
+    baseline: str,
+    base: Vector,
+    measure: str,
+    untried: Sequence[Candidate] = (),
+    opponents: tuple[Opponent, ...] = (),
+) -> Verdict:
+    """Whether a trial is kept, which it is if its gain is greater than its standard error."""
+    from didyma.metrics.significance import wilcoxon
+
+    values = base if best is None else best.values
+    n, value, before = len(base), float(values.mean()), float(base.mean())
+    p = 1.0 if best is None else wilcoxon(values, base)
+    passed = best is not None and lower_bound(values, base) > 0
+    free = f", the best of {len(opponents)} orders that need no training," * (len(opponents) > 1)
+    figures = (
+        f"{measure} {value:.3f} against {before:.3f} of {baseline}{free} on {n} held-out queries "
+        f"(p = {p:.2g})"
+    )
+    if best is None:
+        queries = "One query is" if n == 1 else f"{n} queries are"
+        verdict = f"{queries} too few to learn from, so the order is that of {baseline}."
+    elif passed:
+        verdict = f"What was learned ranks ({best}): {figures}."
+    else:
+        verdict = (
+            f"No gain is certain, so the order is that of {baseline}. What was learned ({best}) "
+            f"had {figures}."
+        )
+    if untried:
+        verdict += f" Not tried, as the time was up: {', '.join(map(str, untried))}."
+    kept = str(best) if passed else baseline
+    return Verdict(kept, baseline, measure, n, value, before, p, passed, verdict, opponents)
+
+
+def fit_gated(
+    featuriser: Featuriser, ranker: Any, gate: str, lists: Lists
+) -> tuple[Verdict, Model, Vector, Calibration]:
+    """What ranks, the ranker or the order by the column ``gate``; held-out scores, calibrated."""
+    names = tuple(featuriser.names)
+    if gate not in names:
+        expected = ", ".join(names)
+        raise DataError(
+            f"expected a column of the featuriser ({expected}), found {gate!r}", field="gate"
+        )
+    target = Target.of(lists.y, lists.groups)
+    judged = JudgedFeatures.of(lists, featuriser.windowed(lists), names, target, by=gate)
+    search = CrossValidation(judged, target, [Opponent.single(gate)])
+    search.run([RankerCandidate(type(ranker).__name__, names, (), ranker=ranker)])
+    verdict, model, held_out = search.settle()
+    return verdict, model, held_out, Calibration.fit(held_out, target.relevance, lists.groups)

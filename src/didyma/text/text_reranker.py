@@ -20,6 +20,7 @@ from didyma.model.fields import check_parameters
 from didyma.ranking.explanation import contributions
 from didyma.ranking.featuriser import Windowed
 from didyma.ranking.ranked import Ranked
+from didyma.text.baselines import LEXICAL, Z_SUM, Opponent, Verdict, opponents, retrieval_columns
 from didyma.text.calibration import Calibration
 from didyma.text.drift import Drift, Ranges, departures
 from didyma.text.features import (
@@ -35,14 +36,10 @@ from didyma.text.features.in_lists import IN_LIST, RRF
 from didyma.text.features.meaning import NO_VECTOR, texts_too_late
 from didyma.text.features.parts import further_columns, part_of, parts_of
 from didyma.text.features.signals import SIGNAL, signs_of, with_given
-from didyma.text.judgements import Target, check_queries, read_judged
-from didyma.text.notes import OLD_FILE, imputed, unknown, without_vectors
-from didyma.text.observation import Scored
-from didyma.text.opponents import LEXICAL, Z_SUM, Opponent, opponents, retrieval_columns
+from didyma.text.observation import OLD_FILE, Scored, imputed, unknown, without_vectors
 from didyma.text.relevance import RelevanceModel
-from didyma.text.reranker import Reranker
-from didyma.text.training_data import TrainingData
-from didyma.text.verdict import Verdict
+from didyma.text.reranker import Reranker, Vector
+from didyma.text.training_data import Target, TrainingData, check_queries, read_judged
 
 WINDOW = 200  # words
 VECTOR = "vector"  # the field of documents that were embedded by the same encoder
@@ -138,7 +135,7 @@ class TextReranker(Reranker):
     relevance_: Annotated[RelevanceModel | None, Saved(default=None)]
     order_calibration_: Annotated[Calibration, Saved(key="calibration")]
     ranges_: Annotated[Ranges, Saved()]
-    out_of_fold_: NDArray[np.float64]
+    out_of_fold_: Vector
     interrupted_: bool
 
     def __init__(
@@ -194,7 +191,8 @@ class TextReranker(Reranker):
         query_vectors : array of shape (n_queries, dimension), optional
             Embeddings of the queries.
         """
-        from didyma.text.selection import CrossValidation, JudgedFeatures, candidates
+        from didyma.text.candidates import candidates
+        from didyma.text.selection import CrossValidation, JudgedFeatures
 
         if self.features not in FEATURES:
             problem = f"expected one of {', '.join(FEATURES)}, found {self.features!r}"
@@ -212,8 +210,7 @@ class TextReranker(Reranker):
         ).fit(lists)
         signals = part_of(fitted, Signals)
         numbers = () if signals is None else signals.numbers_
-        named = [signal.name for signal in numbers]
-        signs = signs_of(self.increasing, self.decreasing, named)
+        signs = signs_of(self.increasing, self.decreasing, [signal.name for signal in numbers])
         fused = [column for column, _ in retrieval_columns(fitted.names, numbers)]
         relative = fused if self.quick else [name for name in fitted.names if ":" not in name]
         compared = [
@@ -230,12 +227,11 @@ class TextReranker(Reranker):
             return self
         judged = JudgedFeatures.of(lists, windowed, everything.names, target, by=LEXICAL[0])
         search = CrossValidation(judged, target, orders, self.random_state, signs)
-        sets = ("extended set",) if self.features == "extended" and not self.quick else None
         tried = candidates(
             everything.names,
             len(search.usable),
             quick=self.quick,
-            sets=sets,
+            sets=("extended set",) if self.features == "extended" else None,
             further=further_columns(fitted),
             baseline=search.baseline.columns,
         )
@@ -245,12 +241,12 @@ class TextReranker(Reranker):
             {"rung": str(t.candidate), "C": t.C, "beside": t.blend, target.measure: t.mean}
             for t in search.trials
         ]
-        old = judged.best(search.baseline)
         self.order_calibration_ = Calibration.fit(raw, target.relevance, lists.groups)
         # Columns by kinds of questions (with a colon) are many, and tell chances no better.
         absolute = [name for name in self._keep(everything).absolute if ":" not in name]
         self.relevance_ = RelevanceModel.fit(judged, absolute, target.relevance, search.fold, signs)
-        self._look_at(lists, everything, windowed, departures(raw, old, lists.groups))
+        departed = departures(raw, judged.best(search.baseline), lists.groups)
+        self._look_at(lists, everything, windowed, departed)
         self.out_of_fold_ = raw if search.best is None else search.best.scores
         self.interrupted_ = search.interrupted
         return self
@@ -261,14 +257,13 @@ class TextReranker(Reranker):
         """The sum of z-scores, where there are no judgements; there are no probabilities."""
         order = next((one for one in orders if one.name == Z_SUM), orders[0])
         summed = ", ".join(column.removesuffix(IN_LIST) for column in order.columns)
+        by = f"the sum of z-scores of {summed}" if order.name == Z_SUM else f"that of {summed}"
         verdict = (
             "There are no judgements, so nothing was learned, compared or calibrated: the order is "
-            + (f"the sum of z-scores of {summed}." if order.name == Z_SUM else f"that of {summed}.")
+            f"{by}."
         )
-        self.gate_ = Verdict(
-            *(order.name, order.name, self.measure or "AP", 0, 0.0, 0.0, 1.0, False, verdict),
-            tuple(orders),
-        )
+        measure, name = self.measure or "AP", order.name
+        self.gate_ = Verdict(name, name, measure, 0, 0.0, 0.0, 1.0, False, verdict, tuple(orders))
         n_queries = len(lists.groups)
         self.trials_, self.model_ = [], order.model(n_queries)
         identity, nothing = np.array([0.0, 1.0, 0.0]), np.zeros((4, 0))
@@ -292,7 +287,7 @@ class TextReranker(Reranker):
         lists: Lists,
         everything: TextFeatures,
         windowed: Windowed,
-        departed: NDArray[np.float64],
+        departed: Vector,
     ) -> None:
         """Remember what the columns are like that the order and probabilities rest on."""
         order = self.model_.features.names or ()
@@ -325,13 +320,6 @@ class TextReranker(Reranker):
         windowed, rows, raw, _ = self._score(lists)
         seen, departed = Scored(self, lists, windowed, raw, None).features_and_departures()
         return self.ranges_.compare(seen, rows.groups, departed)
-
-    def baseline(self, lists: Lists) -> tuple[str, NDArray[np.float64]]:
-        """The order that reranking was compared with: its name, and a score for each row."""
-        order = self.gate_.baseline_order
-        features = cast("TextFeatures", self.featuriser).with_columns(order.columns)
-        windowed = features.windowed(lists)
-        return order.name, windowed.best(order.scores(windowed.X, features.names))[0]
 
     def attach(
         self,
@@ -442,12 +430,10 @@ class TextReranker(Reranker):
         meaning = part_of(cast("TextFeatures", self.featuriser), Meaning)
         return 0 if meaning is None or meaning.encoder is None else meaning.encoder.dimension
 
-    def _calibrated(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _calibrated(self, raw: Vector) -> Vector:
         return self.order_calibration_(raw)
 
-    def _probability(
-        self, windowed: Windowed, raw: NDArray[np.float64]
-    ) -> NDArray[np.float64] | None:
+    def _probability(self, windowed: Windowed, raw: Vector) -> Vector | None:
         if self.relevance_ is not None:
             return self.relevance_(windowed, self.featuriser.names)
         return self.order_calibration_(raw) if self.has_old_probabilities else None

@@ -1,15 +1,19 @@
-"""Orders that need no training: each first stage, each signal, BM25, meaning, and their fusions."""
+"""Orders that need no training, and the verdict on what was learned, compared with the best.
+
+Such orders are those of each first stage, each signal, BM25, meaning, and their fusions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple, Self
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data.matrix import Columns
-from didyma.model import Model
+from didyma.model import Model, Saved, Serialisable
 from didyma.ranking.svm import SVMRanker
 from didyma.text.features.in_lists import IN_LIST, RRF
 from didyma.text.features.meaning import MEANING
@@ -99,3 +103,72 @@ def opponents(
         for name, suffix in ((Z_SUM, IN_LIST), (RECIPROCAL_RANKS, RRF))
     ]
     return [*singles, *fused]
+
+
+@dataclass(frozen=True)
+class Verdict(Serialisable):
+    """The comparison of a trial with the baseline, on held-out queries.
+
+    Attributes
+    ----------
+    kept : str
+        What ranks.
+    baseline : str
+        The order that it was compared with: the best of the opponents.
+    measure : str
+    n_queries : int
+        That have a better and a worse passage.
+    value, baseline_value : float
+        Means of the measure; for what was learned, by models that had not seen the query.
+    p_value : float
+        Of the two-tailed Wilcoxon signed-rank test over queries, as reports have it.
+    passed : bool
+        Whether what was learned is kept.
+    verdict : str
+        All of this in words.
+    opponents : tuple of Opponent
+        Every order that needs no training, with its mean of the measure on the same queries: first
+        stages, signals, BM25, meaning, the sum of z-scores and reciprocal rank fusion.
+
+    Both sides are chosen on the queries that they are compared on, the best opponent among some,
+    the best trial among many, so that either figure is a little too high; that a gain must exceed
+    its standard error is the allowance for it.
+    """
+
+    kept: str
+    baseline: str
+    measure: str
+    n_queries: int
+    value: float
+    baseline_value: float
+    p_value: float
+    passed: bool
+    verdict: str
+    opponents: Annotated[tuple[Opponent, ...], Saved(default=())] = ()
+
+    @property
+    def baseline_order(self) -> Opponent:
+        """The baseline as a sum of columns."""
+        named = {order.name: order for order in self.opponents}
+        return named.get(self.baseline) or Opponent.single(self.baseline)
+
+    @property
+    def gain(self) -> float:
+        """What reranking adds to the measure."""
+        return self.value - self.baseline_value
+
+    def __str__(self) -> str:
+        return self.verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        opponents = {order.name: order.value for order in self.opponents}
+        return {**asdict(replace(self, opponents=())), "opponents": opponents}
+
+
+def lower_bound(
+    values: NDArray[np.float64], base: NDArray[np.float64], errors: float = 1.0
+) -> float:
+    """Mean gain less so many standard errors."""
+    gain = values - base
+    return float(gain.mean() - errors * gain.std(ddof=1) / np.sqrt(len(gain)))
