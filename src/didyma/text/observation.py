@@ -15,7 +15,7 @@ from didyma.ranking.windowed import Windowed
 from didyma.text.drift import Observed, departures
 from didyma.text.features import Signals, TextFeatures
 from didyma.text.features.lexicon import Lexicon
-from didyma.text.features.parts import part_of
+from didyma.text.features.union import part_of
 from didyma.text.notes import missing_signals
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from didyma.model import Model
 from didyma.ranking.windowed import Windowed
 from didyma.stateful import array_of
 from didyma.text.features import FirstStage, SmallFeatures, WordVectors
-from didyma.text.features.in_lists import IN_LIST, RRF
+from didyma.text.features.part import IN_LIST, RRF
 from didyma.text.fits import AdditiveFit, Fit, LinearFit
 from didyma.text.judgements import Target
 from didyma.text.opponents import Opponent

@@ -31,10 +31,10 @@ from didyma.text.features import (
     TextFeatures,
     WordVectors,
 )
-from didyma.text.features.in_lists import IN_LIST, RRF
 from didyma.text.features.meaning import NO_VECTOR, texts_too_late
-from didyma.text.features.parts import further_columns, part_of, parts_of
+from didyma.text.features.part import IN_LIST, RRF
 from didyma.text.features.signals import SIGNAL, signs_of, with_given
+from didyma.text.features.union import further_columns, part_of, parts_of
 from didyma.text.judgements import Target, check_queries, read_judged
 from didyma.text.notes import OLD_FILE, imputed, unknown, without_vectors
 from didyma.text.observation import Scored

@@ -16,8 +16,7 @@ from didyma.errors import DataError
 from didyma.learning.scoring import standard_in_query
 from didyma.model import Saved
 from didyma.ranking.explanation import PassageExplanation
-from didyma.text.features.in_lists import IN_LIST, RRF, RRF_CONSTANT, places
-from didyma.text.features.part import Part
+from didyma.text.features.part import IN_LIST, RRF, RRF_CONSTANT, Part, Vector, places
 from didyma.text.features.reading import Reading
 
 SIGNAL, RANK, MISSING = "signal.", " rank", " missing"  # begins and ends names of columns
@@ -25,8 +24,6 @@ LINEAR = 3.0  # deviations from the median within which a column is linear in it
 NORMAL_RANGE = 1.3489795  # between the quartiles of a standard normal distribution
 MOST_CATEGORIES = 20
 FEWEST = 5  # documents of a category that has a column
-
-Vector = NDArray[np.float64]
 
 
 class NumberSignal(NamedTuple):

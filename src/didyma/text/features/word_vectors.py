@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Annotated, Any, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from didyma._core.text import nearnesses
 from didyma.errors import DataError
 from didyma.model import Saved
-from didyma.text.features.lexicon import Lexicon
+from didyma.text.features.lexicon import Lexicon, Vocabulary
 from didyma.text.features.part import Part
 from didyma.text.features.reading import Reading
-from didyma.text.features.vocabulary import Vocabulary
 from didyma.values import kind_of
 
 WORDLLAMA = "wordllama"
@@ -53,6 +52,11 @@ class WordVectors(Part):
     A saved model holds no table, only its name if it has one; without, `attach` gives it back.
     """
 
+    descriptions: ClassVar = {
+        "vector_cosine": "similarity of the words' meanings",
+        "vector_coverage": "each word of the question has a similar one",
+        "vector_reverse_coverage": "each word of the passage has a similar one in the question",
+    }
     _name: Annotated[str | None, Saved(key="source")]
     _terms: Annotated[list[str], Saved()]
     _sample: Annotated[NDArray[np.float32], Saved("terms", "dimension")]
@@ -63,11 +67,6 @@ class WordVectors(Part):
         self._name = WORDLLAMA if isinstance(source, str) else None
         self._lookup = None if source is None else _lookup(source)
         self._terms, self._sample = [], np.zeros((0, 0), np.float32)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Name of each column."""
-        return ("vector_cosine", "vector_coverage", "vector_reverse_coverage")
 
     def attach(self, source: Any) -> Self:
         """Use a table again that is not part of a saved model; that it is the same is checked."""
