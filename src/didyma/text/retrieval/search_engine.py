@@ -16,6 +16,7 @@ from didyma.data.schema import Schema
 from didyma.errors import DataError
 from didyma.ranking.explanation import MatchedSpan
 from didyma.ranking.ranked import Ranked, Ranking
+from didyma.text.features.part import RRF_CONSTANT
 from didyma.text.features.reading import Reader, Reading
 from didyma.text.spans import matched_spans
 from didyma.text.steps.step import Step, take_steps
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from didyma.text.reranker import Reranker
 
 CANDIDATES = 100  # passages that a reranker looks at
-RRF = 60.0  # of reciprocal rank fusion
 
 
 class EngineError(DataError):
@@ -140,7 +140,7 @@ def fuse(rankings: Iterable[NDArray[np.int64]], n: int) -> NDArray[np.float64]:
     """Reciprocal rank fusion of rankings of n passages, Σ 1 / (60 + rank); 0 if none has one."""
     fused = np.zeros(n)
     for best in rankings:
-        fused[best] += 1 / (RRF + 1 + np.arange(len(best)))
+        fused[best] += 1 / (RRF_CONSTANT + 1 + np.arange(len(best)))
     return fused
 
 
