@@ -228,22 +228,18 @@ def signs_of(
     >>> sorted(signs_of(["clicks"], ["price"], ["price", "clicks"]).items())[::4]
     [('signal.clicks', 1), ('signal.price', -1)]
     """
-    for field, names, others in (
-        ("increasing", increasing, decreasing),
-        ("decreasing", decreasing, ()),
-    ):
+    constraints = (("increasing", increasing, 1), ("decreasing", decreasing, -1))
+    for field, names, _ in constraints:
         for name in names:
             if name not in numbers:
                 present = ", ".join(numbers) or "none"
-                raise DataError(
-                    f"expected signals of numbers (there are {present}), found {name!r}",
-                    field=field,
-                )
-            if name in others:
+                problem = f"expected signals of numbers (there are {present}), found {name!r}"
+                raise DataError(problem, field=field)
+            if name in increasing and name in decreasing:
                 raise DataError(f"{name!r} is both increasing and decreasing", field=field)
     return {
         SIGNAL + name + end: sign
-        for names, sign in ((increasing, 1), (decreasing, -1))
+        for _, names, sign in constraints
         for name in names
         for end in ("", RANK, IN_LIST, RRF)
     }

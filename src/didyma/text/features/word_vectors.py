@@ -148,11 +148,13 @@ class _Remembered:
         """The vectors of the terms of a lexicon."""
         table, places = self._table, lexicon.term_places
         unknown = np.flatnonzero((places < 0) | ~table.is_there[places])
-        terms = lexicon.terms if len(unknown) else []
-        answers = lookup([terms[n] for n in unknown.tolist()])
+        answers = np.zeros((0, table.vectors.shape[1]), np.float32)
+        if len(unknown):
+            terms = lexicon.terms
+            answers = lookup([terms[n] for n in unknown.tolist()])
+            if not table.vectors.shape[1]:
+                table = self._table = self._empty(answers.shape[1])
         norms = np.sqrt((answers**2).sum(axis=1))
-        if not table.vectors.shape[1]:
-            table = self._table = self._empty(answers.shape[1])
         is_listed = places[unknown] >= 0
         listed = places[unknown[is_listed]]
         table.vectors[listed], table.norms[listed] = answers[is_listed], norms[is_listed]
@@ -176,7 +178,10 @@ def _lookup(source: Any) -> Lookup:
 
         return SubwordTable.installed()
     if isinstance(source, Mapping):
-        return _Mapped(source)
+        shapes = {np.shape(vector) for vector in source.values()}
+        if len(shapes) != 1 or len(*shapes) != 1:
+            raise DataError("expected vectors of one length", field="vectors")
+        return partial(_look_up, source, np.zeros(shapes.pop(), np.float32))
     if any(callable(getattr(source, method, None)) for method in ("encode", "embed")):
         raise DataError(
             f"expected vectors of single words, found {kind_of(source)}, which encodes sentences: "
@@ -190,16 +195,10 @@ def _lookup(source: Any) -> Lookup:
     return partial(_ask, source)  # which, unlike a function in here, can be pickled
 
 
-class _Mapped:
-    def __init__(self, table: Mapping[str, Any]) -> None:
-        shapes = {np.shape(vector) for vector in table.values()}
-        if len(shapes) != 1 or len(*shapes) != 1:
-            raise DataError("expected vectors of one length", field="vectors")
-        self._table, self._zero = table, np.zeros(shapes.pop(), np.float32)
-
-    def __call__(self, terms: list[str]) -> NDArray[np.float32]:
-        vectors = [self._table.get(term, self._zero) for term in terms]
-        return _checked(np.reshape(vectors, (len(terms), len(self._zero))), len(terms))
+def _look_up(
+    table: Mapping[str, Any], zero: NDArray[np.float32], terms: list[str]
+) -> NDArray[np.float32]:
+    return _checked([table.get(term, zero) for term in terms], len(terms))
 
 
 def _ask(source: Callable[[list[str]], Any], terms: list[str]) -> NDArray[np.float32]:

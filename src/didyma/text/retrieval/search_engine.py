@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,11 +46,11 @@ class Retrieved(NamedTuple):
     places: NDArray[np.int64] | None = None
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[Mapping[str, Any], float]], stage: str, **roles: str) -> Any:
+    def of(cls, rows: Iterable[tuple[Mapping[str, Any], float]], stage: str, **roles: str) -> Self:
         """Records with the score of the one search there is; ``roles`` name passage and docid."""
-        found = [(Passage.of(record, roles), score) for record, score in rows]
-        scores = np.array([score for _, score in found], np.float64)
-        return cls([passage for passage, _ in found], scores, {stage: scores})
+        scored = [(Passage.of(record, roles), score) for record, score in rows]
+        scores = np.array([score for _, score in scored], np.float64)
+        return cls([passage for passage, _ in scored], scores, {stage: scores})
 
 
 class SearchEngine(ABC):
