@@ -72,14 +72,14 @@ class Model:
 
 
 def test_sources_are_one():
-    sources = [TABLE, Model().encode]
+    sources = [TABLE, Model().encode, lambda words: [*Model().encode(words)]]  # lists, too
     values = [
         TextFeatures([WordVectors(source)])
         .fit(Lists.of_texts(["flow"], PASSAGES))
         .transform(Lists.of_texts(["flow"], PASSAGES))
         for source in sources
     ]
-    assert values[0].tobytes() == values[1].tobytes()
+    assert values[0].tobytes() == values[1].tobytes() == values[2].tobytes()
     assert values[0].any()
 
 
