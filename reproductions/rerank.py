@@ -42,8 +42,8 @@ from didyma.report.table import markdown
 from didyma.text.baselines import opponents, retrieval_columns
 from didyma.text.encoders import Encoder, resolve
 from didyma.text.features import ExtendedFeatures, FirstStage, Part, SmallFeatures, TextFeatures
-from didyma.text.features.in_lists import IN_LIST, RRF
 from didyma.text.features.meaning import Meaning
+from didyma.text.features.part import IN_LIST, RRF
 from didyma.text.text_reranker import WINDOW, TextReranker
 from didyma.text.vector_store import VectorStore
 from reproductions import stamps

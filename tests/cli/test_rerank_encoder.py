@@ -8,7 +8,7 @@ import pytest
 
 from didyma.data.texts import json_lines
 from didyma.text import VectorStore
-from didyma.text.encoders import packages
+from didyma.text.encoders import resolution
 from tests.cli.conftest import Run
 from tests.text.texts import Counting, yes_or_no
 
@@ -19,7 +19,7 @@ ENCODER = ("--encoder", "fastembed:yes")
 def encoder(monkeypatch: pytest.MonkeyPatch) -> Counting:
     """What the name above stands for."""
     encoder = Counting()
-    monkeypatch.setitem(packages.FETCHING, "fastembed", lambda name: encoder)
+    monkeypatch.setitem(resolution.FETCHING, "fastembed", lambda name: encoder)
     return encoder
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -175,6 +176,27 @@ def test_several_processes_append(tmp_path):
     np.testing.assert_allclose(
         store.get(SentenceTransformer5(), MANY, budget=0), expected, atol=1e-3
     )
+
+
+def test_threads_may_share_a_folder_of_vectors(tmp_path):
+    store = VectorStore(tmp_path)
+    texts = [f"text {n}" for n in range(300)]
+    encoder = resolve(vectors_of)
+    wrong: list[str] = []
+
+    def look(first: int) -> None:
+        for n in range(first, len(texts), 3):
+            batch = texts[max(0, n - 5) : n + 1]
+            found = store.get(encoder, batch)
+            if not np.allclose(found, encoder.encode_documents(batch), atol=1e-3):
+                wrong.append(texts[n])
+
+    threads = [Thread(target=look, args=(first,)) for first in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
 
 
 SLOW = """

@@ -102,7 +102,7 @@ def ranker_of(model: Any) -> tuple[Model, list[str]]:
         if "state" not in model.record:
             return model, []
         model = model.estimator
-    from didyma.text.features.in_lists import IN_LIST
+    from didyma.text.features.part import IN_LIST
     from didyma.text.reranker import Reranker
 
     if not isinstance(model, Reranker):

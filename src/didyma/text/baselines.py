@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from didyma.data.matrix import Columns
 from didyma.model import Model, Saved, Serialisable
 from didyma.ranking.svm import SVMRanker
-from didyma.text.features.in_lists import IN_LIST, RRF
 from didyma.text.features.meaning import MEANING
-from didyma.text.features.part import FirstStage
+from didyma.text.features.part import IN_LIST, RRF, FirstStage
 from didyma.text.features.signals import SIGNAL, NumberSignal
 
 LEXICAL = ("stem_bm25", "bm25")

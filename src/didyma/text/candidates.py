@@ -21,7 +21,7 @@ from didyma.ranking.bins import Binned
 from didyma.ranking.svm import SVMRanker
 from didyma.text.baselines import Opponent
 from didyma.text.features import FirstStage, SmallFeatures, WordVectors
-from didyma.text.features.in_lists import IN_LIST, RRF
+from didyma.text.features.part import IN_LIST, RRF
 
 SOME, MANY = 50, 200  # queries that bear an additive ranker, and the greatest C
 CS = (0.01, 0.1, 1.0, 10.0, 100.0)

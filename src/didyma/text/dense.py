@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from didyma.errors import DataError
 from didyma.ranking.featuriser import check_array
 from didyma.text.encoders.encoder import Encoder, Fingerprint
-from didyma.text.encoders.packages import is_installed
-from didyma.text.encoders.resolution import EncoderLike, restore
+from didyma.text.encoders.resolution import EncoderLike, is_installed, restore
 
 BLOCK = 16_384  # vectors that are multiplied at once
 EXACT = 100_000  # passages beyond which neighbours are looked up

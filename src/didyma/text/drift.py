@@ -49,7 +49,7 @@ class FeatureDrift(NamedTuple):
 
 @dataclass(frozen=True)
 class Drift:
-    """What `Ranges.compare` found, and a verdict.
+    """How a batch of queries differs from those of training, by feature, and a verdict.
 
     What may do harm is what a reranker changes in the old order, and of that only what training has
     not tried: changes beyond those of training, and of the others the share that rests on features
@@ -144,7 +144,9 @@ class Drift:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
-        names = "level verdict untried departure excess distance inputs_distance n_queries threshold"
+        names = (
+            "level verdict untried departure excess distance inputs_distance n_queries threshold"
+        )
         return {name: getattr(self, name) for name in names.split()} | {
             name: [feature._asdict() for feature in getattr(self, name)]
             for name in ("features", "inputs")
@@ -172,7 +174,7 @@ class Observed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Ranges(Serialisable):
-    """What features were like in training.
+    """Distributions of the features in training, as quantiles.
 
     Looked at are the values of each feature, how much they spread within a query, and how many
     passages a query has. Each query counts as one, whatever its passages: they resemble each other.

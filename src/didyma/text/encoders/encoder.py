@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,7 +120,7 @@ class Encoder(ABC):
             batch = [_readable(text) for text in texts[start : start + self.batch_size]]
             vectors.append(self._unit(self._encode(batch, side), len(batch)))
         if len({part.shape[1] for part in vectors}) > 1:
-            raise DataError("expected vectors of one length", field=f"encoder {self.name}")
+            raise self._error("expected vectors of one length")
         return np.concatenate(vectors)
 
     @cached_property
@@ -136,6 +137,9 @@ class Encoder(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
+    def _error(self, problem: str) -> DataError:
+        return DataError(problem, field=f"encoder {self.name}")
+
     def _unit(self, answer: Any, n: int) -> NDArray[np.float32]:
         """What a model has answered, checked and scaled to unit length."""
         try:
@@ -143,15 +147,66 @@ class Encoder(ABC):
         except (TypeError, ValueError):
             vectors = np.zeros(0, np.float32)
         if vectors.ndim != 2 or len(vectors) != n or not vectors.shape[1]:
-            problem = f"expected {n} vectors of one length, found {_shape(answer)}"
-            raise DataError(problem, field=f"encoder {self.name}")
+            shape = getattr(answer, "shape", None)
+            kind = kind_of(answer) if shape is None else f"an array of shape {tuple(shape)}"
+            raise self._error(f"expected {n} vectors of one length, found {kind}")
         if not np.isfinite(vectors).all():
             row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
-            problem = f"expected finite numbers, found others in vector {row + 1} of {n}"
-            raise DataError(problem, field=f"encoder {self.name}")
+            raise self._error(f"expected finite numbers, found others in vector {row + 1} of {n}")
         lengths = np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1, keepdims=True))
         lengths[lengths == 0] = 1
         return (vectors / lengths).astype(np.float32)
+
+
+class Prefixes(NamedTuple):
+    """What stands before a query and before a document."""
+
+    query: str = ""
+    document: str = ""
+
+
+# As the cards of these models say; the first that matches counts.
+KNOWN = {
+    r"e5-.*instruct": Prefixes(
+        "Instruct: Given a web search query, retrieve relevant passages that answer the query\n"
+        "Query: "
+    ),
+    r"(^|[/_-])e5-(small|base|large)": Prefixes("query: ", "passage: "),
+    r"bge-(small|base|large)-en": Prefixes(
+        "Represent this sentence for searching relevant passages: "
+    ),
+    r"mxbai-embed|snowflake-arctic-embed-(xs|s|m|l)($|[^-])": Prefixes(
+        "Represent this sentence for searching relevant passages: "
+    ),
+    r"nomic-embed-text": Prefixes("search_query: ", "search_document: "),
+}
+
+
+def prefixes_of(model: str) -> Prefixes:
+    """The prefixes of a model, by its name; none if it is not listed.
+
+    >>> prefixes_of("intfloat/multilingual-e5-small")
+    Prefixes(query='query: ', document='passage: ')
+    >>> prefixes_of("sentence-transformers/all-MiniLM-L6-v2")
+    Prefixes(query='', document='')
+    """
+    name = model.lower()
+    return next((prefixes for rule, prefixes in KNOWN.items() if re.search(rule, name)), Prefixes())
+
+
+class PrefixedEncoder(Encoder):
+    """An encoder that wants prefixes before queries and documents."""
+
+    query_prefix: str
+    document_prefix: str
+
+    def _use_prefixes(self, usual: Prefixes, query: str | None, document: str | None) -> None:
+        self.query_prefix = usual.query if query is None else query
+        self.document_prefix = usual.document if document is None else document
+
+    def _prefixed(self, texts: list[str], side: Side) -> list[str]:
+        prefix = self.query_prefix if side == "query" else self.document_prefix
+        return [prefix + text for text in texts]
 
 
 def _readable(text: Any) -> str:
@@ -168,8 +223,3 @@ def _array(answer: Any) -> NDArray[np.float32]:
     elif isinstance(answer, Iterable) and not hasattr(answer, "shape"):
         answer = [_array(vector) if hasattr(vector, "detach") else vector for vector in answer]
     return np.asarray(answer, np.float32)
-
-
-def _shape(answer: Any) -> str:
-    shape = getattr(answer, "shape", None)
-    return kind_of(answer) if shape is None else f"an array of shape {tuple(shape)}"

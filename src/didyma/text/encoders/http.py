@@ -7,14 +7,13 @@ from typing import Any
 from urllib.parse import urldefrag, urlsplit
 
 from didyma.errors import DataError
-from didyma.text.encoders.encoder import Encoder, Side
-from didyma.text.encoders.prefixes import prefixes_of
+from didyma.text.encoders.encoder import PrefixedEncoder, Side, prefixes_of
 from didyma.text.endpoints import post_json
 
 KEY_VARIABLE = "DIDYMA_ENCODER_KEY"
 
 
-class HTTPEncoder(Encoder):
+class HTTPEncoder(PrefixedEncoder):
     """An endpoint that answers texts with vectors.
 
     >>> HTTPEncoder("http://localhost:8080/v1/embeddings#intfloat/e5-small-v2").query_prefix
@@ -53,36 +52,21 @@ class HTTPEncoder(Encoder):
         if not self._is_tei and not parts.path.rstrip("/").endswith("/embeddings"):
             problem = "expected an address that ends in /embeddings (as OpenAI's) or /embed (TEI)"
             raise DataError(f"{problem}, found {url!r:.80}", field="encoder")
-        usual = prefixes_of(self._model)
-        self.query_prefix = usual.query if query_prefix is None else query_prefix
-        self.document_prefix = usual.document if document_prefix is None else document_prefix
+        self._use_prefixes(prefixes_of(self._model), query_prefix, document_prefix)
 
     def _encode(self, texts: list[str], side: Side) -> Any:
-        prefix = self.query_prefix if side == "query" else self.document_prefix
-        inputs = [prefix + text for text in texts]
+        inputs = self._prefixed(texts, side)
+        body: dict[str, Any] = {"inputs": inputs, "normalize": True, "truncate": True}
+        if not self._is_tei:
+            body = {"input": inputs, "encoding_format": "float"}
+            body |= {"model": self._model} if self._model else {}
+        field, key = f"encoder {self.name}", KEY_VARIABLE
+        answer = post_json(self._url, body, field=field, key_variable=key, timeout=self.timeout)
         if self._is_tei:
-            return self._ask({"inputs": inputs, "normalize": True, "truncate": True})
-        body: dict[str, Any] = {"input": inputs, "encoding_format": "float"}
-        answer = self._ask(body | ({"model": self._model} if self._model else {}))
+            return answer
         try:
             items = sorted(answer["data"], key=lambda item: item["index"])
             return [item["embedding"] for item in items]
         except (KeyError, TypeError):
             problem = "expected {'data': [{'index': …, 'embedding': […]}, …]}"
             raise self._error(f"{problem}, found {json.dumps(answer):.80}") from None
-
-    def _ask(self, body: dict[str, Any]) -> Any:
-        return post_json(
-            self._url,
-            body,
-            field=self._field,
-            key_variable=KEY_VARIABLE,
-            timeout=self.timeout,
-        )
-
-    @property
-    def _field(self) -> str:
-        return f"encoder {self.name}"
-
-    def _error(self, problem: str) -> DataError:
-        return DataError(problem, field=self._field)

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from didyma.errors import DataError
-from didyma.text.encoders.encoder import Encoder, Side
-from didyma.text.encoders.prefixes import Prefixes, prefixes_of
+from didyma.text.encoders.encoder import PrefixedEncoder, Prefixes, Side, prefixes_of
 from didyma.values import kind_of
 
 # Methods that encode several queries and several documents, in the order in which they are looked
@@ -26,7 +25,7 @@ PROMPTS: Mapping[Side, tuple[str, ...]] = {
 }
 
 
-class ObjectEncoder(Encoder):
+class ObjectEncoder(PrefixedEncoder):
     """A model of another library, or a function from texts to vectors, as an `Encoder`.
 
     Models of sentence-transformers, model2vec and fastembed, embeddings of LangChain, and whatever
@@ -59,27 +58,14 @@ class ObjectEncoder(Encoder):
         self.model = model
         called = _model_name(model)
         self.name = name or called or str(getattr(model, "__name__", type(model).__name__))
-        self._methods: dict[Side, Callable[[list[str]], Any]] = {
-            "query": _method(model, "query"),
-            "document": _method(model, "document"),
-        }
+        _method(model, "query")  # which refuses what is none
         has_prompts = any((getattr(model, "prompts", None) or {}).values())
         usual = Prefixes() if has_prompts else prefixes_of(name or called or "")
-        self.query_prefix = usual.query if query_prefix is None else query_prefix
-        self.document_prefix = usual.document if document_prefix is None else document_prefix
+        self._use_prefixes(usual, query_prefix, document_prefix)
         self.is_static = type(model).__module__.partition(".")[0] in ("model2vec", "wordllama")
 
     def _encode(self, texts: list[str], side: Side) -> Any:
-        prefix = self.query_prefix if side == "query" else self.document_prefix
-        return self._methods[side]([prefix + text for text in texts])
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_methods"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        model = self.model
-        self._methods = {"query": _method(model, "query"), "document": _method(model, "document")}
+        return _method(self.model, side)(self._prefixed(texts, side))
 
 
 def _method(model: Any, side: Side) -> Callable[[list[str]], Any]:

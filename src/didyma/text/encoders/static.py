@@ -19,6 +19,8 @@ from didyma.text.encoders.encoder import Encoder, Side
 WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
 TOKENISER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
 SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # stands before a word
+WORD = re.compile(r" *[^ ]+| +$")
+REMEMBERED = 1 << 18  # words whose pieces are remembered, since texts share most of theirs
 
 
 class SubwordTable:
@@ -33,6 +35,7 @@ class SubwordTable:
     ) -> None:
         self._numbers, self._vectors = numbers, vectors
         self._rank = {merge: rank for rank, merge in enumerate(merges)}
+        self._remembered: dict[str, NDArray[np.int32]] = {}
 
     @classmethod
     def installed(cls) -> Self:
@@ -54,24 +57,28 @@ class SubwordTable:
             vector[:] = self.mean(self.numbers(f" {term}"))
         return vectors
 
-    @property
-    def dimension(self) -> int:
-        """Length of a vector."""
-        return int(self._vectors.shape[1])
+    def means(self, texts: list[str]) -> NDArray[np.float32]:
+        """Mean of the vectors of each text's pieces; shape (n_texts, dimension)."""
+        remembered = self._remembered
+        if len(remembered) > REMEMBERED:
+            remembered = self._remembered = {}
+        means = np.zeros((len(texts), self._vectors.shape[1]), np.float32)
+        for mean, text in zip(means, texts):
+            numbers = []
+            # No piece goes on from a word into the space after it, so words are cut one by one.
+            for word in WORD.findall(f" {text}".replace(SPACE, " ")):
+                if (cut := remembered.get(word)) is None:
+                    cut = remembered[word] = self.numbers(word)
+                numbers.append(cut)
+            mean[:] = self.mean(np.concatenate(numbers))
+        return means
 
     def mean(self, numbers: NDArray[np.int32]) -> NDArray[np.float32]:
         """Mean of the vectors of some pieces."""
         return self._vectors[numbers].astype(np.float32).mean(axis=0)
 
-    def numbers(self, text: str) -> NDArray[np.int32]:
-        """The numbers of the pieces of a text, in which the spaces count."""
-        return np.array([self._numbers[piece] for piece in self._cut(text)], np.int32)
-
-    def pieces(self, term: str) -> list[str]:
-        """The pieces of a term, the first with the space before it."""
-        return self._cut(f" {term}")
-
-    def _cut(self, text: str) -> list[str]:
+    def pieces(self, text: str) -> list[str]:
+        """The pieces of a text, in which the spaces count."""
         letters = text.replace(" ", SPACE)
         parts = [part for character in letters for part in self._least(character)]
         while len(parts) > 1:
@@ -82,14 +89,14 @@ class SubwordTable:
             parts[at : at + 2] = [parts[at] + parts[at + 1]]
         return parts
 
+    def numbers(self, text: str) -> NDArray[np.int32]:
+        """The numbers of these pieces."""
+        return np.array([self._numbers[piece] for piece in self.pieces(text)], np.int32)
+
     def _least(self, character: str) -> list[str]:
         if character in self._numbers:
             return [character]
         return [f"<0x{byte:02X}>" for byte in character.encode("utf-8", "surrogatepass")]
-
-
-WORD = re.compile(r" *[^ ]+| +$")
-REMEMBERED = 1 << 18  # words whose pieces are remembered
 
 
 class WordLlama(Encoder):
@@ -114,30 +121,7 @@ class WordLlama(Encoder):
         return type(self), ()
 
 
-class _Table:
-    """Sums of the vectors of words, which are remembered, since texts share most of theirs."""
-
-    def __init__(self, pieces: SubwordTable) -> None:
-        self._pieces = pieces
-        self._numbers: dict[str, NDArray[np.int32]] = {}
-
-    def means(self, texts: list[str]) -> NDArray[np.float32]:
-        """Mean of the vectors of each text's pieces; zeros for an empty one."""
-        remembered = self._numbers
-        if len(remembered) > REMEMBERED:
-            remembered = self._numbers = {}
-        means = np.zeros((len(texts), self._pieces.dimension), np.float32)
-        for mean, text in zip(means, texts):
-            numbers = []
-            # No piece goes on from a word into the space after it, so words are cut one by one.
-            for word in WORD.findall(f" {text}".replace(SPACE, " ")):
-                if (cut := remembered.get(word)) is None:
-                    cut = remembered[word] = self._pieces.numbers(word)
-                numbers.append(cut)
-            mean[:] = self._pieces.mean(np.concatenate(numbers))
-        return means
-
-
 @cache
-def _table() -> _Table:
-    return _Table(SubwordTable.installed())
+def _table() -> SubwordTable:
+    """The table of the installed package, once in each process."""
+    return SubwordTable.installed()

@@ -17,9 +17,8 @@ from didyma.errors import DataError
 from didyma.lazy import cached_property
 from didyma.ranking.featuriser import State, check_array
 from didyma.text.features.languages import check_language
-from didyma.text.features.lexicon import Lexicon
+from didyma.text.features.lexicon import Lexicon, Vocabulary
 from didyma.text.features.reading import K1, SAMPLE, B, Reader, language_of
-from didyma.text.features.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +152,7 @@ class BM25:
         # A passage that stood before is found as well, but its words are no more frequent.
         lengths = np.diff(begins)
         distinct = terms[np.repeat(is_new, lengths)], _begins(lengths[is_new])
-        vocabulary = Vocabulary.of(lexicon, *distinct)
+        vocabulary = lexicon.vocabulary(*distinct)
         self.reader_ = Reader(vocabulary)
         self.postings_ = Postings.of(lexicon, vocabulary, terms, begins)
         return self

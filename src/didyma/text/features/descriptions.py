@@ -4,101 +4,20 @@ from __future__ import annotations
 
 import re
 
-from didyma.text.features.in_lists import IN_LIST, RRF
-from didyma.text.features.meaning import MEANING
+from didyma.text.features.extended import CUES, ExtendedFeatures
+from didyma.text.features.languages import QUESTION_KINDS
+from didyma.text.features.meaning import MEANING, Meaning
+from didyma.text.features.part import IN_LIST, RRF, FirstStage
 from didyma.text.features.signals import MISSING, RANK, SIGNAL
+from didyma.text.features.word_vectors import WordVectors
 
-WORDS = {
-    # Of the small set
-    "bm25": "BM25 of the words",
-    "tfidf_cosine": "similarity of all words, rare ones more",
-    "word_coverage": "share of the question's words that occur",
-    "word_jaccard": "words in common, as a share of all",
-    "pair_coverage": "share of the question's pairs of words that occur",
-    "stem_bm25": "BM25 of the stems of words",
-    "stem_coverage": "share of the question's content words that occur",
-    "stem_idf_coverage": "share of the question's content words that occur, rare ones more",
-    "stem_idf_jaccard": "content words in common, rare ones more",
-    "stem_substring": "longest run of content words in common",
-    "stem_subsequence": "content words in the same order",
-    "proximity": "the question's words stand close together",
-    "earliness": "the question's words come early",
-    "gram_coverage": "share of the question's letter groups that occur",
-    "gram_jaccard": "letter groups in common",
-    "length": "length of the passage",
-    # Of the extended set
-    "word_substring": "longest run of words in common",
-    "word_subsequence": "words in the same order",
-    "word_tiling": "runs of words in common",
-    "word_gappy": "words in the same order, with gaps",
-    "stem_tiling": "runs of content words in common",
-    "stem_gappy": "content words in the same order, with gaps",
-    "word_idf_coverage": "share of the question's words that occur, rare ones more",
-    "pair_jaccard": "pairs of words in common",
-    "triple_coverage": "share of the question's triples of words that occur",
-    "triple_jaccard": "triples of words in common",
-    "rarest_matched": "rarest word of the question that occurs",
-    "rarest_missing": "rarest word of the question that is missing",
-    "prefix_coverage": "share of the question's words whose beginning occurs",
-    "subject_coverage": "the question's words stand in the subject",
-    "opening_matched": "the passage begins with a word of the question",
-    "head_matched": "the question's first content word occurs",
-    "last_matched": "the question's last content word occurs",
-    "capitals_matched": "share of the question's names that occur",
-    "numbers_matched": "share of the question's numbers that occur",
-    "new_stems": "words that the question does not have",
-    "concepts": "similarity of subject",
-    # Of word vectors and encoders
-    "vector_cosine": "similarity of the words' meanings",
-    "vector_coverage": "each word of the question has a similar one",
-    "vector_reverse_coverage": "each word of the passage has a similar one in the question",
-    "meaning": "similarity of meaning",
-    "meaning agreement": "similarity of meaning, and words in common",
-    "meaning missing": "no vector",
-    "late_interaction": "each word of the question has a similar one, rare ones more",
-    # Of a first stage
-    "first_score": "score of the first stage",
-    "first_reciprocal_rank": "place in the first stage's order",
-}
-CUES = {
-    "number": "a number",
-    "year": "a year",
-    "month": "a month",
-    "number_word": "a number in words",
-    "unit": "a unit",
-    "person": "a word for a person",
-    "cause": "a word for a cause",
-    "by": "“by”",
-    "means": "a word for a means",
-    "negation": "a negation",
-    "capitals": "capitalised words",
-    "name": "a name",
-    "place": "a place",
-    "definition": "a definition",
-    "pronoun": "begins with a pronoun",
-    "fragment": "no whole sentence",
-    "new_number": "a number that the question does not have",
-    "money": "a sum of money",
-    "bracket": "a bracket",
-    "quote": "a quotation",
-    "full_stop": "ends with a full stop",
-}
-KINDS = {
-    "person": "asks who",
-    "time": "asks when",
-    "place": "asks where",
-    "reason": "asks why",
-    "quantity": "asks how much",
-    "manner": "asks how",
-    "definition": "asks what it is",
-    "thing": "asks what",
-    "other": "is of no known kind",
-}
+PARTS = (ExtendedFeatures, WordVectors, Meaning, FirstStage)
+WORDS = {name: words for part in PARTS for name, words in part.descriptions.items()}
 OF_SIGNALS = {RANK: "place by {}", MISSING: "{} is missing"}
 IN_COMPANY = {IN_LIST: "{}, compared with the others here", RRF: "place by {}"}
 CUE = "cue_"
 
-_KIND = re.compile(rf"({'|'.join(KINDS)}):(.+)")
+_KIND = re.compile(rf"({'|'.join(QUESTION_KINDS)}):(.+)")
 _FIELD = re.compile(r"([^.]+)\.(.+)")
 
 
@@ -131,7 +50,7 @@ def described(name: str) -> str:
     if is_signal:
         return name.removeprefix(SIGNAL).replace("=", " is ", 1)
     if (kind := _KIND.fullmatch(name)) is not None:
-        return f"{described(kind[2])}, where the question {KINDS[kind[1]]}"
+        return f"{described(kind[2])}, where the question {QUESTION_KINDS[kind[1]]}"
     if name.startswith(CUE) and (cue := name.removeprefix(CUE)) in CUES:
         words = CUES[cue]
         return words if words.split()[0] in ("begins", "ends") else f"has {words}"

@@ -1,45 +1,151 @@
-"""The extended feature set: overlaps, sequence kernels, answer cues, question kinds."""
+"""The extended feature set: overlaps, sequence kernels, concepts, answer cues, question kinds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma._core.text import concept_cosines, stem_sequences, word_sequences
 from didyma._core.text import cues as kernel_cues
-from didyma._core.text import stem_sequences, word_sequences
-from didyma.model import Saved
-from didyma.text.features.concepts import Concepts
-from didyma.text.features.cues import QUESTION_KINDS, TRAITS, cues
-from didyma.text.features.languages import check_language
+from didyma.lazy import cached_property
+from didyma.model import Saved, Serialisable
+from didyma.text.features.languages import QUESTION_KINDS, TRAITS, check_language, cues
 from didyma.text.features.part import Part
 from didyma.text.features.reading import Reading
 from didyma.text.features.small import SmallFeatures
 
+# So that a saved model stays small. Keeping the strongest entries also makes the cosines better:
+# what a common stem has in all other concepts is noise.
+MOST_CONCEPTS = 1024
+STRONGEST = 32  # entries of a stem
+MOST_ENTRIES = 2**18
 LONGEST_PASSAGE = 1024  # words; what a passage has beyond them only the small set looks at
 
 SHORTEST_TILE, DECAY = 2, 0.5  # words of a tile; what a gap costs in the gappy kernel
-SEQUENCES = ("substring", "subsequence", "tiling", "gappy")
-FURTHER = (
-    *("word_idf_coverage", "pair_jaccard", "triple_coverage", "triple_jaccard"),
-    *("rarest_matched", "rarest_missing", "prefix_coverage", "subject_coverage"),
-    *("opening_matched", "head_matched", "last_matched", "capitals_matched"),
-    *("numbers_matched", "new_stems"),
-)
-KERNEL_CUES = ("capitals", "name", "place", "definition", "pronoun", "fragment", "new_number")
-TRAIT_CUES = (
-    *("number", "year", "month", "number_word", "unit"),
-    *("person", "cause", "by", "means", "negation"),
-)
-TEXT_CUES = ("money", "bracket", "quote", "full_stop")
+# Cues of answers in words, by the kernel, by traits of words, and by signs in the text.
+KERNEL_CUES = {
+    "capitals": "capitalised words",
+    "name": "a name",
+    "place": "a place",
+    "definition": "a definition",
+    "pronoun": "begins with a pronoun",
+    "fragment": "no whole sentence",
+    "new_number": "a number that the question does not have",
+}
+TRAIT_CUES = {
+    "number": "a number",
+    "year": "a year",
+    "month": "a month",
+    "number_word": "a number in words",
+    "unit": "a unit",
+    "person": "a word for a person",
+    "cause": "a word for a cause",
+    "by": "“by”",
+    "means": "a word for a means",
+    "negation": "a negation",
+}
+TEXT_CUES = {
+    "money": "a sum of money",
+    "bracket": "a bracket",
+    "quote": "a quotation",
+    "full_stop": "ends with a full stop",
+}
+CUES = KERNEL_CUES | TRAIT_CUES | TEXT_CUES
 # Those that need no words of a language.
 PLAIN_CUES = ("number", "year", "capitals", "name", "fragment", "new_number", *TEXT_CUES)
 # Overlaps whose worth depends on the kind of the question.
 BY_KIND = ("stem_idf_coverage", "subject_coverage", "opening_matched", "length")
 
-_ALL_CUES = (*KERNEL_CUES, *TRAIT_CUES, *TEXT_CUES)
+
+@dataclass(frozen=True, eq=False)
+class Concepts(Serialisable):
+    """Explicit semantic analysis: a text as the concepts that its stems occur in.
+
+    Concepts are the lists of passages that a model is trained on, or evenly chosen ones of them.
+    The weight of a stem in a concept is (1 + log tf) · log(1 + n / df), each concept scaled to
+    length 1; a text is the sum over its content words of the weights of their stems, times
+    log(1 + n / df). Of each stem the strongest entries are kept, in 255 steps of the greatest: the
+    cosine of two texts does not depend on the scale.
+
+    Attributes
+    ----------
+    stems : array of shape (n_stems,), int32, ascending
+        Places in the reader's vocabulary.
+    starts : array of shape (n_stems + 1,)
+        Entries ``starts[s]`` to ``starts[s + 1]`` are those of stem s.
+    concepts, weights : arrays
+        Number of the concept, and weight, of each entry. Files of 0.2 have all entries, in single
+        precision.
+    """
+
+    stems: Annotated[NDArray[np.int32], Saved("stems")]
+    starts: Annotated[NDArray[np.int32] | NDArray[np.int64], Saved("starts")]
+    concepts: Annotated[NDArray[np.int16], Saved("entries")]
+    weights: Annotated[NDArray[np.uint8] | NDArray[np.float32], Saved("entries")]
+
+    @classmethod
+    def fit(cls, reading: Reading) -> Self:
+        """The concepts of a reading's lists."""
+        n_lists = len(reading.queries)
+        n = min(n_lists, MOST_CONCEPTS)
+        chosen = np.arange(n) * n_lists // max(n, 1)
+        lists = [np.unique(reading.rows[reading.bounds[q] : reading.bounds[q + 1]]) for q in chosen]
+        is_content = ~reading.is_stop[reading.terms]
+        words = [slice(reading.begins[n], reading.ends[n]) for texts in lists for n in texts]
+        parts = [reading.stems[part][is_content[part]] for part in words]
+        owner = np.repeat(np.arange(n), list(map(len, lists)))
+        stems = reading.lexicon.stem_places[np.concatenate([np.zeros(0, np.int32), *parts])]
+        concept = np.repeat(owner, list(map(len, parts)))
+        # By stem, and then by concept.
+        entries, tf = np.unique(stems.astype(np.int64) * n + concept, return_counts=True)
+        stem, concept = np.divmod(entries, max(n, 1))
+        present, place, df = np.unique(stem, return_inverse=True, return_counts=True)
+        rarity = np.log1p(n / np.maximum(df, 1))[place]
+        weights = (1 + np.log(tf)) * rarity
+        norms = np.sqrt(np.bincount(concept, weights**2, minlength=n))
+        weights *= rarity / norms[concept]
+        most = STRONGEST
+        while most > 1 and np.minimum(df, most).sum() > MOST_ENTRIES:
+            most //= 2
+        order = np.lexsort((-weights, place))
+        strongest = np.arange(len(order)) - np.repeat(np.cumsum(df) - df, df) < most
+        entries_kept = np.sort(order[strongest])
+        steps = 255 * weights[entries_kept] / weights.max(initial=0.0)
+        return cls(
+            present.astype(np.int32),
+            np.concatenate([[0], np.cumsum(np.minimum(df, most))]).astype(np.int32),
+            concept[entries_kept].astype(np.int16),
+            np.maximum(np.rint(steps), 1).astype(np.uint8),
+        )
+
+    def cosines(self, reading: Reading, ends: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Cosine of each row and its query; text i is read to ``ends[i]``."""
+        if not len(self.stems):
+            return np.zeros(len(reading))
+        wanted = reading.lexicon.stem_places
+        at = np.minimum(np.searchsorted(self.stems, wanted), len(self.stems) - 1)
+        places = np.where(self.stems[at] == wanted, at, -1).astype(np.int32)
+        return concept_cosines(reading.numbered(ends), places, *self._entries)
+
+    @cached_property
+    def _entries(self) -> tuple[NDArray[np.int64], NDArray[np.int16], NDArray[np.float32], int]:
+        """What the kernel takes: starts, concepts, weights and the number of concepts."""
+        n_concepts = int(self.concepts.max()) + 1
+        starts, weights = self.starts.astype(np.int64), self.weights.astype(np.float32)
+        return starts, self.concepts, weights, n_concepts
+
+    def _check_state(self) -> None:
+        n_entries, n_starts = len(self.concepts), len(self.stems) + 1
+        if len(self.starts) != n_starts or tuple(self.starts[[0, -1]]) != (0, n_entries):
+            raise ValueError(f"expected {n_entries} concepts of {len(self.stems)} stems")
+        if (np.diff(self.starts) < 0).any() or (np.diff(self.stems, prepend=-1) <= 0).any():
+            raise ValueError("the concepts are not in order")
+        if n_entries and not 0 <= self.concepts.min() <= self.concepts.max() < MOST_CONCEPTS:
+            raise ValueError(f"expected concepts below {MOST_CONCEPTS}")
 
 
 class ExtendedFeatures(Part):
@@ -79,21 +185,38 @@ class ExtendedFeatures(Part):
     True
     """
 
+    descriptions: ClassVar = {
+        **SmallFeatures.descriptions,
+        "word_substring": "longest run of words in common",
+        "word_subsequence": "words in the same order",
+        "word_tiling": "runs of words in common",
+        "word_gappy": "words in the same order, with gaps",
+        "stem_tiling": "runs of content words in common",
+        "stem_gappy": "content words in the same order, with gaps",
+        "word_idf_coverage": "share of the question's words that occur, rare ones more",
+        "pair_jaccard": "pairs of words in common",
+        "triple_coverage": "share of the question's triples of words that occur",
+        "triple_jaccard": "triples of words in common",
+        "rarest_matched": "rarest word of the question that occurs",
+        "rarest_missing": "rarest word of the question that is missing",
+        "prefix_coverage": "share of the question's words whose beginning occurs",
+        "subject_coverage": "the question's words stand in the subject",
+        "opening_matched": "the passage begins with a word of the question",
+        "head_matched": "the question's first content word occurs",
+        "last_matched": "the question's last content word occurs",
+        "capitals_matched": "share of the question's names that occur",
+        "numbers_matched": "share of the question's numbers that occur",
+        "new_stems": "words that the question does not have",
+        "concepts": "similarity of subject",
+    }
     language_: Annotated[str | None, Saved()]
     concepts_: Annotated[Concepts, Saved(inline=True)]
-
-    def __init__(self) -> None:
-        self._small = SmallFeatures()
 
     @property
     def names(self) -> tuple[str, ...]:
         """Name of each column, those of the small set first."""
         return (
-            *self._small.names,
-            *(f"word_{name}" for name in SEQUENCES),
-            *(f"stem_{name}" for name in SEQUENCES[2:]),
-            *FURTHER,
-            "concepts",
+            *self.descriptions,
             *(f"cue_{name}" for name in self._cues),
             *(f"{kind}:{name}" for name in self._products for kind in QUESTION_KINDS),
         )
@@ -126,7 +249,7 @@ class ExtendedFeatures(Part):
 
     @property
     def _cues(self) -> tuple[str, ...]:
-        return _ALL_CUES if cues(self.language_).has_words else PLAIN_CUES
+        return tuple(CUES) if cues(self.language_).has_words else PLAIN_CUES
 
     @property
     def _products(self) -> tuple[str, ...]:
@@ -137,20 +260,21 @@ class ExtendedFeatures(Part):
     def _kind(self, reading: Reading, text: int, terms: list[str]) -> int:
         numbers = reading.terms[reading.begins[text] : reading.ends[text]]
         kind = cues(self.language_).question_kind([terms[n] for n in numbers.tolist()])
-        return QUESTION_KINDS.index(kind)
+        return list(QUESTION_KINDS).index(kind)
 
     def _columns(self, reading: Reading, ends: NDArray[np.int64]) -> Iterator[NDArray[Any]]:
         """The columns but for products, in the order of their names."""
-        yield from self._small.columns(reading).T
+        yield from reading.overlaps.T
         numbered = reading.numbered(ends)
         yield from word_sequences(numbered, SHORTEST_TILE, DECAY).T
         yield from stem_sequences(numbered, SHORTEST_TILE, DECAY).T[2:]
-        prefixes = reading.lexicon.prefixes
-        values, traits = kernel_cues(numbered, reading.is_capital, reading.traits, prefixes)
-        yield from values.T[: len(FURTHER)]
+        lexicon, is_capital = reading.lexicon, reading.tokens.is_capital
+        values, traits = kernel_cues(numbered, is_capital, lexicon.traits, lexicon.prefixes)
+        further, cue_values = np.split(values.T, [-len(KERNEL_CUES)])
+        yield from further
         yield self.concepts_.cosines(reading, ends)
         texts = np.array([_marks(text) for text in reading.texts]).reshape(-1, 5)[reading.rows]
-        cue = dict(zip(KERNEL_CUES, values.T[len(FURTHER) :]))
+        cue = dict(zip(KERNEL_CUES, cue_values))
         cue |= {name: (traits & TRAITS[name]) > 0 for name in TRAIT_CUES}
         cue |= dict(zip(TEXT_CUES, texts.T))
         cue["unit"] = cue["unit"] | texts[:, 4]

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from math import inf, isfinite
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,11 @@ class Meaning(Part):
     again; what is no package with weights of its own is given back by `attach`.
     """
 
+    descriptions: ClassVar = {
+        MEANING: "similarity of meaning",
+        AGREEMENT: "similarity of meaning, and words in common",
+        NO_VECTOR: "no vector",
+    }
     _name: Annotated[str, Saved(key="encoder")]
     _fingerprint: Annotated[Fingerprint, Saved()]
     median_: Annotated[float, Saved()]
@@ -95,7 +100,7 @@ class Meaning(Part):
     @property
     def names(self) -> tuple[str, ...]:
         """Name of each column."""
-        return (MEANING, AGREEMENT, NO_VECTOR, *(f"{MEANING}.{field}" for field in self.fields))
+        return (*self.descriptions, *(f"{MEANING}.{field}" for field in self.fields))
 
     @property
     def encoder_name(self) -> str:

@@ -14,10 +14,9 @@ from didyma.errors import DataError
 from didyma.lazy import cached_property
 from didyma.model import Saved, Serialisable
 from didyma.text.features.digests import with_places
-from didyma.text.features.languages import LANGUAGES, LEAST_SHARE, check_language, detect
-from didyma.text.features.lexicon import Lexicon, Tokens
+from didyma.text.features.languages import check_language
+from didyma.text.features.lexicon import Lexicon, Tokens, Vocabulary
 from didyma.text.features.term_languages import detect_all
-from didyma.text.features.vocabulary import Vocabulary
 
 K1, B = 1.2, 0.75  # of BM25
 LONGEST_QUERY = 512  # words; what a longer query has beyond them is not looked at
@@ -40,9 +39,8 @@ class Reading:
         Numbers of each token's term and stem in ``lexicon``.
     term_idf, stem_idf : arrays
         Weight of each term and stem of the lexicon.
-    is_stop, traits : arrays
-        Of each term of the lexicon.
-    is_capital : array of shape (n_tokens,)
+    is_stop : array
+        Whether each term of the lexicon is a stop word.
     lists : Lists
         What was read, list by list; its rows are documents.
     document : array of shape (n_rows,)
@@ -63,9 +61,6 @@ class Reading:
     term_idf: NDArray[np.float64]
     stem_idf: NDArray[np.float64]
     is_stop: NDArray[np.bool_]
-    traits: NDArray[np.int64]
-    is_capital: NDArray[np.bool_]
-    mean_length: float
     lists: Lists
     document: NDArray[np.int64]
 
@@ -85,7 +80,8 @@ class Reading:
     @cached_property
     def overlaps(self) -> NDArray[np.float64]:
         """The columns of the small set (`SmallFeatures`), which several parts look at."""
-        return core.overlaps(self.numbered(), *self.lexicon.grams, self.mean_length, K1, B)
+        mean_length = self.vocabulary.mean_length
+        return core.overlaps(self.numbered(), *self.lexicon.grams, mean_length, K1, B)
 
     def numbered(self, ends: NDArray[np.int64] | None = None) -> core.Reading:
         """What kernels look at; texts are read to ``ends``, if given."""
@@ -102,11 +98,6 @@ class Reading:
             self.stem_idf,
         )
 
-    def spans(self, text: int) -> NDArray[np.int32]:
-        """Where the words of a text stand in it, in code points; shape (n_words, 2)."""
-        part = slice(self.begins[text], self.ends[text])
-        return np.stack([self.tokens.starts[part], self.tokens.stops[part]], axis=1)
-
 
 class Reader(Serialisable):
     """Reads texts; learned are their language, or languages, and how rare their words are.
@@ -118,8 +109,8 @@ class Reader(Serialisable):
     >>> reader.language
     'english'
     >>> reading = reader.read(Lists.of_texts(["wrote"], [["Who wrote Emma?"]]))
-    >>> reading.spans(reading.rows[0]).tolist()
-    [[0, 3], [4, 9], [10, 14]]
+    >>> [reading.lexicon.terms[n] for n in reading.terms]
+    ['wrote', 'who', 'wrote', 'emma']
     """
 
     vocabulary: Annotated[Vocabulary, Saved(inline=True)]
@@ -129,7 +120,7 @@ class Reader(Serialisable):
 
     @property
     def language(self) -> str | None:
-        """Of stop words and stems."""
+        """Language of stop words and stems, or several with commas between them."""
         return self.vocabulary.language
 
     @classmethod
@@ -141,22 +132,20 @@ class Reader(Serialisable):
             language = language_of([*sample(texts), *sample(distinct_queries)])
         lexicon = Lexicon(check_language(language))
         tokens = lexicon.read(texts)
-        return cls(Vocabulary.of(lexicon, tokens.terms, tokens.begins))
+        return cls(lexicon.vocabulary(tokens.terms, tokens.begins))
 
     def read(self, lists: Lists) -> Reading:
         """The words of each query and of its passages."""
         queries, passages, groups = lists.query_texts, lists.texts, lists.groups
         number_of_query = {query: n for n, query in enumerate(dict.fromkeys(queries))}
-        number = {
-            text: n for n, text in enumerate(dict.fromkeys(passages), start=len(number_of_query))
-        }
-        texts = [*number_of_query, *number]
+        n_queries = len(number_of_query)
+        number_of = {text: n for n, text in enumerate(dict.fromkeys(passages), n_queries)}
+        texts = [*number_of_query, *number_of]
         lexicon, tables = Lexicon(self.language, self.vocabulary), self.vocabulary.tables
         tokens = lexicon.read(texts)
         begins, ends = tokens.begins[:-1], tokens.begins[1:].copy()
-        is_query = np.arange(len(texts)) < len(number_of_query)
-        ends[is_query] = np.minimum(ends, begins + LONGEST_QUERY)[is_query]
-        rows = np.array([number[text] for text in passages], np.int64)
+        ends[:n_queries] = np.minimum(ends, begins + LONGEST_QUERY)[:n_queries]
+        rows = np.array([number_of[text] for text in passages], np.int64)
         return Reading(
             vocabulary=self.vocabulary,
             lexicon=lexicon,
@@ -172,9 +161,6 @@ class Reader(Serialisable):
             term_idf=tables.term_idf[lexicon.term_places],
             stem_idf=tables.stem_idf[lexicon.stem_places],
             is_stop=lexicon.is_stop,
-            traits=lexicon.traits,
-            is_capital=tokens.is_capital,
-            mean_length=self.vocabulary.mean_length,
             lists=lists.gathered(),
             document=np.arange(len(rows)),
         )
@@ -230,14 +216,10 @@ def language_of(texts: list[str]) -> str | None:
     """
     lexicon = Lexicon(None)
     tokens = lexicon.read(texts)
-    terms = lexicon.terms
-    first = detect(terms[n] for n in tokens.terms.tolist())
-    read = terms, tokens.terms, tokens.begins
-    return ",".join(detect_all(first, LANGUAGES, *read, LEAST_SHARE)) or None
+    return ",".join(detect_all(lexicon.terms, tokens.terms, tokens.begins)) or None
 
 
 def sample(texts: list[str]) -> list[str]:
     """A thousand texts from all over a collection: what is sorted by language has each."""
-    return (
-        texts if len(texts) <= SAMPLE else [texts[n * len(texts) // SAMPLE] for n in range(SAMPLE)]
-    )
+    n_texts = min(len(texts), SAMPLE)
+    return [texts[n * len(texts) // n_texts] for n in range(n_texts)]

@@ -16,8 +16,7 @@ from didyma.errors import DataError
 from didyma.learning.scoring import standard_in_query
 from didyma.model import Saved
 from didyma.ranking.explanation import PassageExplanation
-from didyma.text.features.in_lists import IN_LIST, RRF, RRF_CONSTANT, places
-from didyma.text.features.part import Part
+from didyma.text.features.part import IN_LIST, RRF, RRF_CONSTANT, Part, Vector, places
 from didyma.text.features.reading import Reading
 
 SIGNAL, RANK, MISSING = "signal.", " rank", " missing"  # begins and ends names of columns
@@ -25,8 +24,6 @@ LINEAR = 3.0  # deviations from the median within which a column is linear in it
 NORMAL_RANGE = 1.3489795  # between the quartiles of a standard normal distribution
 MOST_CATEGORIES = 20
 FEWEST = 5  # documents of a category that has a column
-
-Vector = NDArray[np.float64]
 
 
 class NumberSignal(NamedTuple):
@@ -231,22 +228,18 @@ def signs_of(
     >>> sorted(signs_of(["clicks"], ["price"], ["price", "clicks"]).items())[::4]
     [('signal.clicks', 1), ('signal.price', -1)]
     """
-    for field, names, others in (
-        ("increasing", increasing, decreasing),
-        ("decreasing", decreasing, ()),
-    ):
+    constraints = (("increasing", increasing, 1), ("decreasing", decreasing, -1))
+    for field, names, _ in constraints:
         for name in names:
             if name not in numbers:
                 present = ", ".join(numbers) or "none"
-                raise DataError(
-                    f"expected signals of numbers (there are {present}), found {name!r}",
-                    field=field,
-                )
-            if name in others:
+                problem = f"expected signals of numbers (there are {present}), found {name!r}"
+                raise DataError(problem, field=field)
+            if name in increasing and name in decreasing:
                 raise DataError(f"{name!r} is both increasing and decreasing", field=field)
     return {
         SIGNAL + name + end: sign
-        for names, sign in ((increasing, 1), (decreasing, -1))
+        for _, names, sign in constraints
         for name in names
         for end in ("", RANK, IN_LIST, RRF)
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,25 +11,6 @@ from numpy.typing import NDArray
 from didyma.model import Saved
 from didyma.text.features.part import Part
 from didyma.text.features.reading import Reader, Reading
-
-NAMES = (
-    "bm25",
-    "tfidf_cosine",
-    "word_coverage",
-    "word_jaccard",
-    "pair_coverage",
-    "stem_bm25",
-    "stem_coverage",
-    "stem_idf_coverage",
-    "stem_idf_jaccard",
-    "stem_substring",
-    "stem_subsequence",
-    "proximity",
-    "earliness",
-    "gram_coverage",
-    "gram_jaccard",
-    "length",
-)
 
 
 class SmallFeatures(Part):
@@ -69,17 +50,32 @@ class SmallFeatures(Part):
     ('bm25', 'tfidf_cosine', 'word_coverage')
     """
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Name of each column."""
-        return NAMES
+    descriptions: ClassVar = {
+        "bm25": "BM25 of the words",
+        "tfidf_cosine": "similarity of all words, rare ones more",
+        "word_coverage": "share of the question's words that occur",
+        "word_jaccard": "words in common, as a share of all",
+        "pair_coverage": "share of the question's pairs of words that occur",
+        "stem_bm25": "BM25 of the stems of words",
+        "stem_coverage": "share of the question's content words that occur",
+        "stem_idf_coverage": "share of the question's content words that occur, rare ones more",
+        "stem_idf_jaccard": "content words in common, rare ones more",
+        "stem_substring": "longest run of content words in common",
+        "stem_subsequence": "content words in the same order",
+        "proximity": "the question's words stand close together",
+        "earliness": "the question's words come early",
+        "gram_coverage": "share of the question's letter groups that occur",
+        "gram_jaccard": "letter groups in common",
+        "length": "length of the passage",
+    }
 
     def columns(self, reading: Reading) -> NDArray[np.float64]:
         """Overlaps of each row; shape (n_rows, 16)."""
         return reading.overlaps
 
 
-# Of the small set, those that a short text is compared by.
+NAMES = tuple(SmallFeatures.descriptions)
+# Those that a short text is compared by.
 OVERLAPS = (
     *("stem_bm25", "stem_coverage", "stem_idf_coverage", "stem_idf_jaccard"),
     *("pair_coverage", "gram_coverage", "length"),

@@ -1,4 +1,4 @@
-"""Collections in several languages: of which of them each term is."""
+"""Collections in several languages: which these are, and of which of them each term is."""
 
 from __future__ import annotations
 
@@ -12,8 +12,15 @@ from numpy.typing import NDArray
 
 import didyma._core.text as core
 from didyma.lazy import cached_property
-from didyma.text.features.cues import trait_table, traits_of
-from didyma.text.features.languages import stems_of, stop_words
+from didyma.text.features.languages import (
+    LANGUAGES,
+    LEAST_SHARE,
+    detect,
+    stems_of,
+    stop_words,
+    trait_table,
+    traits_of,
+)
 
 LEAST_TEXTS, LEAST_PART = 10, 0.05  # texts of a further language, and their share of all texts
 LEAST_STOP_WORDS, LEAST_RATIO = 2, 2.0  # different ones in such a text; times those of the first
@@ -40,11 +47,10 @@ class TermLanguages:
     n(g) being how many terms of the language have g, and n how many it has in all. So what a term
     is depends on nothing but the term and the model.
 
-    >>> texts = [["die", "katze", "schläft"], ["the", "cat", "sleeps"]]
-    >>> languages = TermLanguages.of(("english", "german"), texts)
-    >>> terms = sorted({term for text in texts for term in text})
-    >>> dict(zip(terms, languages.numbers.tolist()))
-    {'cat': 0, 'die': 1, 'katze': 1, 'schläft': 1, 'sleeps': 0, 'the': 0}
+    >>> terms = ["die", "katze", "schläft", "the", "cat", "sleeps"]
+    >>> texts = np.arange(6, dtype=np.int32), np.array([0, 3, 6])
+    >>> TermLanguages.count(("english", "german"), terms, *texts).numbers.tolist()
+    [1, 1, 1, 0, 0, 0]
 
     Attributes
     ----------
@@ -61,15 +67,6 @@ class TermLanguages:
         self.names, self.terms, self.numbers = tuple(names), terms, numbers
 
     @classmethod
-    def of(cls, names: Sequence[str], texts: Sequence[Sequence[str]]) -> TermLanguages:
-        """Count terms in texts; terms are numbered in ascending order."""
-        terms = sorted({term for text in texts for term in text})
-        place = {term: n for n, term in enumerate(terms)}
-        tokens = np.array([place[term] for text in texts for term in text], np.int32)
-        begins = np.cumsum([0, *map(len, texts)])
-        return cls.count(names, terms, tokens, begins)
-
-    @classmethod
     def count(
         cls,
         names: Sequence[str],
@@ -77,20 +74,20 @@ class TermLanguages:
         tokens: NDArray[np.int32],
         begins: NDArray[np.int64],
     ) -> TermLanguages:
-        """The same of numbered terms; text i has ``tokens[begins[i]:begins[i + 1]]``."""
-        spoken = language_of_texts(names, terms, tokens, begins)
+        """Count terms in texts; text i has the terms ``tokens[begins[i]:begins[i + 1]]``."""
+        scripts = [script_of(term) for term in terms]
+        allowed = np.array([[_script(name) == script for script in scripts] for name in names])
+        language_of_text = _language_of_texts(names, terms, allowed, tokens, begins)
         shares = np.zeros((len(names), len(terms)))
         lengths = np.diff(begins)
         for number in range(len(names)):
-            chosen = spoken == number
+            chosen = language_of_text == number
             if chosen.any():
                 counts = np.zeros(len(terms), np.int64)
                 bounds = np.concatenate([[0], np.cumsum(lengths[chosen])])
                 words = tokens[np.repeat(chosen, lengths)]
                 core.count_texts(words, np.arange(len(terms)), bounds, counts)
                 shares[number] = counts / chosen.sum()
-        scripts = [script_of(term) for term in terms]
-        allowed = np.array([[_script(name) == script for script in scripts] for name in names])
         shares = np.where(allowed, shares, -1.0)
         numbers = np.where(shares.max(axis=0) > 0, shares.argmax(axis=0), NONE).astype(np.int8)
         counted = cls(names, terms, numbers)
@@ -104,10 +101,10 @@ class TermLanguages:
 
     def stems(self, terms: Sequence[str], numbers: Sequence[int] | None = None) -> list[str]:
         """The stem of each term in its language, as guessed where no ``numbers`` are given."""
-        spoken = np.asarray(self.guess(terms) if numbers is None else numbers, np.int64)
+        languages = np.asarray(self.guess(terms) if numbers is None else numbers, np.int64)
         stems = [""] * len(terms)
-        for number in np.unique(spoken).tolist():
-            places = np.flatnonzero(spoken == number).tolist()
+        for number in np.unique(languages).tolist():
+            places = np.flatnonzero(languages == number).tolist()
             language = None if number == NONE else self.names[number]
             for at, stem in zip(places, stems_of([terms[at] for at in places], language)):
                 stems[at] = stem
@@ -167,62 +164,66 @@ def script_of(term: str) -> str | None:
     return None
 
 
-def language_of_texts(
+def detect_all(
+    terms: Sequence[str], tokens: NDArray[np.int32], begins: NDArray[np.int64]
+) -> tuple[str, ...]:
+    """The language of a collection and those that a real share of its texts is in beside it.
+
+    Text i has the terms ``tokens[begins[i]:begins[i + 1]]``. It is in another language than the
+    first if the share of its stop words is greater than `LEAST_SHARE` and twice that of the first
+    one's, with two different ones at least. There must be ten such texts, and they must be a
+    twentieth of all.
+    """
+    first = detect(terms[n] for n in tokens.tolist())
+    n_texts, lengths = len(begins) - 1, np.maximum(np.diff(begins), 1)
+    base = np.zeros(n_texts)
+    if first is not None:
+        base = _sums(_is_stop(first, terms)[tokens], begins) / lengths
+    others = [language for language in LANGUAGES if language != first]
+    stops = [_is_stop(language, terms)[tokens] for language in others]
+    shares = np.stack([_sums(is_stop, begins) / lengths for is_stop in stops])
+    distinct = np.stack([_distinct(tokens, is_stop, begins) for is_stop in stops])
+    winner = shares.argmax(axis=0)
+    at = winner, np.arange(n_texts)
+    is_other = (
+        (shares[at] > LEAST_SHARE)
+        & (shares[at] > LEAST_RATIO * base)
+        & (distinct[at] >= LEAST_STOP_WORDS)
+    )
+    votes = Counter(others[n] for n in winner[is_other].tolist())
+    least = max(LEAST_TEXTS, LEAST_PART * n_texts)
+    further = [language for language, count in votes.most_common() if count >= least]
+    return (*([] if first is None else [first]), *further)
+
+
+def _language_of_texts(
     names: Sequence[str],
     terms: Sequence[str],
+    allowed: NDArray[np.bool_],
     tokens: NDArray[np.int32],
     begins: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """The number of each text's language: most stop words, or else most words of its script.
 
-    −1 where two languages are equal in both.
+    −1 where two languages are equal in both. ``allowed`` are terms of each language's script.
     """
-    scripts = [script_of(term) for term in terms]
-    is_stop = np.array([[term in stop_words(name) for term in terms] for name in names])
-    fits = np.array([[_script(name) == script for script in scripts] for name in names])
+    is_stop = np.stack([_is_stop(name, terms) for name in names])
     # A thousandth of a stop word for each word of the script, that the latter decides ties only.
-    worth = is_stop + fits / 1000.0
-    sums = np.stack([_sums(row[tokens], begins) for row in worth])
+    sums = np.stack([_sums(row[tokens], begins) for row in is_stop + allowed / 1000.0])
     best = sums.max(axis=0)
     is_tied = np.isclose(sums, best).sum(axis=0) > 1
     return np.where(is_tied | (best <= 0), NONE, sums.argmax(axis=0))
 
 
-def detect_all(
-    first: str | None,
-    languages: Sequence[str],
-    terms: Sequence[str],
-    tokens: NDArray[np.int32],
-    begins: NDArray[np.int64],
-    least_share: float,
-) -> tuple[str, ...]:
-    """The language of a collection and those that a real share of its texts is in beside it.
+def _is_stop(language: str, terms: Sequence[str]) -> NDArray[np.bool_]:
+    words = stop_words(language)
+    return np.array([term in words for term in terms], np.bool_)
 
-    A text is in another language than the first if the share of its stop words is greater than
-    ``least_share`` and twice that of the first one's, with two different ones at least. There must
-    be ten such texts, and they must be a twentieth of all.
-    """
-    lengths = np.maximum(np.diff(begins), 1)
-    distinct, shares = {}, {}
-    for language in languages:
-        is_stop = np.isin(terms, list(stop_words(language)))[tokens]
-        shares[language] = _sums(is_stop.astype(float), begins) / lengths
-        distinct[language] = _distinct(tokens, is_stop, begins)
-    base = np.zeros(len(lengths)) if first is None else shares[first]
-    others = [language for language in languages if language != first]
-    table = np.stack([shares[language] for language in others])
-    counts = np.stack([distinct[language] for language in others])
-    winner = table.argmax(axis=0)
-    at = winner, np.arange(len(lengths))
-    is_other = (
-        (table[at] > least_share)
-        & (table[at] > LEAST_RATIO * base)
-        & (counts[at] >= LEAST_STOP_WORDS)
-    )
-    votes = Counter(others[n] for n in winner[is_other].tolist())
-    least = max(LEAST_TEXTS, LEAST_PART * len(lengths))
-    further = [language for language, n_texts in votes.most_common() if n_texts >= least]
-    return (*([] if first is None else [first]), *further)
+
+def _sums(values: NDArray[np.bool_ | np.float64], begins: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sum over the tokens of each text."""
+    text = np.repeat(np.arange(len(begins) - 1), np.diff(begins))
+    return np.bincount(text, values, minlength=len(begins) - 1).astype(np.float64)
 
 
 def _distinct(
@@ -232,11 +233,6 @@ def _distinct(
     text = np.repeat(np.arange(len(begins) - 1), np.diff(begins))[chosen]
     pairs = np.unique(np.stack([text, tokens[chosen]]), axis=1)
     return np.bincount(pairs[0], minlength=len(begins) - 1)
-
-
-def _sums(values: NDArray[np.float64], begins: NDArray[np.int64]) -> NDArray[np.float64]:
-    text = np.repeat(np.arange(len(begins) - 1), np.diff(begins))
-    return np.bincount(text, values, minlength=len(begins) - 1).astype(np.float64)
 
 
 def _script(language: str) -> str:

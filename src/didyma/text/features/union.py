@@ -1,15 +1,17 @@
-"""Features of texts: a reader and parts that share what it reads."""
+"""Features of texts: a reader and parts that share what it reads, as documents call for them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Self
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.data.attributes import Attributes
 from didyma.data.lists import Groups, Lists
+from didyma.data.schema import Schema
 from didyma.errors import DataError
 from didyma.execution import check_interruption
 from didyma.learning.scoring import standard_in_query
@@ -17,10 +19,16 @@ from didyma.model import Saved, State
 from didyma.ranking.featuriser import Featuriser, Windowed
 from didyma.text.features.digests import concepts_with_places
 from didyma.text.features.extended import ExtendedFeatures
-from didyma.text.features.in_lists import IN_LIST, RRF, reciprocal_ranks
-from didyma.text.features.part import FirstStage, Part
+from didyma.text.features.meaning import NO_VECTOR, Meaning
+from didyma.text.features.part import IN_LIST, RRF, FirstStage, Part, reciprocal_ranks
 from didyma.text.features.reading import Reader, Reading, cut
-from didyma.text.features.small import SmallFeatures
+from didyma.text.features.signals import Signals
+from didyma.text.features.small import FieldOverlaps, SmallFeatures
+from didyma.text.features.word_vectors import WORDLLAMA, WordVectors
+
+SHORT = 80  # characters of a text field that is embedded beside the whole text
+
+AnyPart = TypeVar("AnyPart", bound=Part)
 
 
 class TextFeatures(Featuriser):
@@ -77,13 +85,13 @@ class TextFeatures(Featuriser):
     def names(self) -> tuple[str, ...]:
         """Name of each column."""
         self._reader()  # which columns there are may depend on the language
-        compared = [name + IN_LIST for name in self.relative]
-        return (*self._own_names, *compared, *(name + RRF for name in self.reciprocal))
+        relative = [name + IN_LIST for name in self.relative]
+        return (*self._part_names, *relative, *(name + RRF for name in self.reciprocal))
 
     @property
     def absolute(self) -> tuple[str, ...]:
         """Names of columns that mean the same whatever else is in the list."""
-        count_of = Counter(self._own_names)  # a signal may be called as the rank of another
+        count_of = Counter(self._part_names)  # a signal may be called as the rank of another
         return tuple(name for part in self.parts for name in part.absolute if count_of[name] == 1)
 
     @property
@@ -92,7 +100,7 @@ class TextFeatures(Featuriser):
         return any(isinstance(part, FirstStage) for part in self.parts)
 
     @property
-    def _own_names(self) -> tuple[str, ...]:
+    def _part_names(self) -> tuple[str, ...]:
         return tuple(name for part in self.parts for name in part.names)
 
     def fit(self, lists: Lists) -> Self:
@@ -105,7 +113,12 @@ class TextFeatures(Featuriser):
 
     def transform(self, lists: Lists) -> NDArray[np.float64]:
         """Features of each passage; shape (n_rows, n_columns)."""
-        return _rearranged(self._columns(self._reader().read(lists)), lists.groups)
+        columns, rows = self._columns(self._reader().read(lists)), lists.groups.rows
+        if (np.diff(rows) == 1).all():
+            return columns
+        X = np.empty_like(columns)
+        X[rows] = columns  # which stand list by list
+        return X
 
     def windowed(self, lists: Lists) -> Windowed:
         """Features of the windows of each passage."""
@@ -122,8 +135,7 @@ class TextFeatures(Featuriser):
             check_interruption()
             columns.append(part.columns(reading))
         X = np.hstack(columns)
-        columns = [X]
-        names = self._own_names
+        columns, names = [X], self._part_names
         if self.relative:
             sizes = np.diff(reading.bounds)
             compared = X[:, [names.index(name) for name in self.relative]]
@@ -136,9 +148,9 @@ class TextFeatures(Featuriser):
     def with_columns(self, names: Iterable[str]) -> TextFeatures:
         """The same reader with the parts that these columns need, and those of them in lists."""
         compared: dict[str, list[str]] = {IN_LIST: [], RRF: []}
-        own_names, wanted = set(self._own_names), set()
+        part_names, wanted = set(self._part_names), set()
         for name in names:
-            suffix = "" if name in own_names else IN_LIST if name.endswith(IN_LIST) else RRF
+            suffix = "" if name in part_names else IN_LIST if name.endswith(IN_LIST) else RRF
             wanted.add(name.removesuffix(suffix))
             if suffix:
                 compared[suffix].append(name.removesuffix(suffix))
@@ -169,7 +181,7 @@ class TextFeatures(Featuriser):
     def _check_state(self) -> None:
         if not self.parts:
             raise ValueError("expected parts that make columns")
-        if not {*self.relative, *self.reciprocal} <= set(self._own_names):
+        if not {*self.relative, *self.reciprocal} <= set(self._part_names):
             raise ValueError("columns are asked for in lists that are not there")
 
     def _reader(self) -> Reader:
@@ -178,10 +190,55 @@ class TextFeatures(Featuriser):
         return self.reader_
 
 
-def _rearranged(X: NDArray[np.float64], groups: Groups) -> NDArray[np.float64]:
-    """Rows that stand list by list in the order that they have in the lists."""
-    if (np.diff(groups.rows) == 1).all():
-        return X
-    rows = np.empty_like(X)
-    rows[groups.rows] = X
-    return rows
+def parts_of(
+    lists: Lists,
+    vectors: Any = None,
+    encoder: Any = None,
+    store: Any = None,
+    on_encoded: Callable[[int], Any] | None = None,
+) -> list[Part]:
+    """Beside those of the whole text: scores, fields, signals, meaning and word vectors.
+
+    A static encoder gives the word vectors, too, if there are no others.
+    """
+    parts: list[Part] = [FirstStage()] if lists.scores is not None else []
+    if (attributes := lists.attributes) is not None:
+        texts = list(lists.items)
+        parts += [
+            FieldOverlaps(name)
+            for name, field_texts in attributes.fields.items()
+            if any(text.strip() for text in field_texts) and list(field_texts) != texts
+        ]
+        parts += [Signals()] * bool(attributes.signals)
+    has_vectors = attributes is not None and attributes.vectors is not None
+    if encoder is not None or (has_vectors and lists.query_vectors is not None):
+        short = [] if attributes is None or has_vectors else _short_fields(attributes)
+        parts.append(meaning := Meaning(encoder, store, None, on_encoded, short))
+        made = meaning.encoder
+        if vectors is None and made is not None and made.is_static:
+            vectors = WORDLLAMA if made.name == WORDLLAMA else made.encode_documents
+    if vectors is not None:
+        parts.append(WordVectors(vectors))
+    return parts
+
+
+def _short_fields(attributes: Attributes) -> list[str]:
+    """Text fields beside the main one that have few characters in most documents."""
+    main = Schema.of(attributes).main
+    return [
+        name
+        for name, texts in attributes.fields.items()
+        if name != main and 0 < np.median([len(text) for text in texts]) <= SHORT
+    ]
+
+
+def part_of(features: TextFeatures, kind: type[AnyPart]) -> AnyPart | None:
+    """The part of this kind, if there is one."""
+    return next((part for part in features.parts if isinstance(part, kind)), None)
+
+
+def further_columns(features: TextFeatures) -> list[str]:
+    """Columns of what documents are beside their text."""
+    kinds = (Signals, FieldOverlaps, Meaning)
+    parts = [part for part in features.parts if isinstance(part, kinds)]
+    return [name for part in parts for name in part.names if name != NO_VECTOR]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Annotated, Any, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from didyma._core.text import nearnesses
 from didyma.errors import DataError
 from didyma.model import Saved
-from didyma.text.features.lexicon import Lexicon
+from didyma.text.features.lexicon import Lexicon, Vocabulary
 from didyma.text.features.part import Part
 from didyma.text.features.reading import Reading
-from didyma.text.features.vocabulary import Vocabulary
 from didyma.values import kind_of
 
 WORDLLAMA = "wordllama"
@@ -53,6 +52,11 @@ class WordVectors(Part):
     A saved model holds no table, only its name if it has one; without, `attach` gives it back.
     """
 
+    descriptions: ClassVar = {
+        "vector_cosine": "similarity of the words' meanings",
+        "vector_coverage": "each word of the question has a similar one",
+        "vector_reverse_coverage": "each word of the passage has a similar one in the question",
+    }
     _name: Annotated[str | None, Saved(key="source")]
     _terms: Annotated[list[str], Saved()]
     _sample: Annotated[NDArray[np.float32], Saved("terms", "dimension")]
@@ -63,11 +67,6 @@ class WordVectors(Part):
         self._name = WORDLLAMA if isinstance(source, str) else None
         self._lookup = None if source is None else _lookup(source)
         self._terms, self._sample = [], np.zeros((0, 0), np.float32)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Name of each column."""
-        return ("vector_cosine", "vector_coverage", "vector_reverse_coverage")
 
     def attach(self, source: Any) -> Self:
         """Use a table again that is not part of a saved model; that it is the same is checked."""
@@ -149,11 +148,13 @@ class _Remembered:
         """The vectors of the terms of a lexicon."""
         table, places = self._table, lexicon.term_places
         unknown = np.flatnonzero((places < 0) | ~table.is_there[places])
-        terms = lexicon.terms if len(unknown) else []
-        answers = lookup([terms[n] for n in unknown.tolist()])
+        answers = np.zeros((0, table.vectors.shape[1]), np.float32)
+        if len(unknown):
+            terms = lexicon.terms
+            answers = lookup([terms[n] for n in unknown.tolist()])
+            if not table.vectors.shape[1]:
+                table = self._table = self._empty(answers.shape[1])
         norms = np.sqrt((answers**2).sum(axis=1))
-        if not table.vectors.shape[1]:
-            table = self._table = self._empty(answers.shape[1])
         is_listed = places[unknown] >= 0
         listed = places[unknown[is_listed]]
         table.vectors[listed], table.norms[listed] = answers[is_listed], norms[is_listed]
@@ -177,7 +178,10 @@ def _lookup(source: Any) -> Lookup:
 
         return SubwordTable.installed()
     if isinstance(source, Mapping):
-        return _Mapped(source)
+        shapes = {np.shape(vector) for vector in source.values()}
+        if len(shapes) != 1 or len(*shapes) != 1:
+            raise DataError("expected vectors of one length", field="vectors")
+        return partial(_look_up, source, np.zeros(shapes.pop(), np.float32))
     if any(callable(getattr(source, method, None)) for method in ("encode", "embed")):
         raise DataError(
             f"expected vectors of single words, found {kind_of(source)}, which encodes sentences: "
@@ -191,16 +195,10 @@ def _lookup(source: Any) -> Lookup:
     return partial(_ask, source)  # which, unlike a function in here, can be pickled
 
 
-class _Mapped:
-    def __init__(self, table: Mapping[str, Any]) -> None:
-        shapes = {np.shape(vector) for vector in table.values()}
-        if len(shapes) != 1 or len(*shapes) != 1:
-            raise DataError("expected vectors of one length", field="vectors")
-        self._table, self._zero = table, np.zeros(shapes.pop(), np.float32)
-
-    def __call__(self, terms: list[str]) -> NDArray[np.float32]:
-        vectors = [self._table.get(term, self._zero) for term in terms]
-        return _checked(np.reshape(vectors, (len(terms), len(self._zero))), len(terms))
+def _look_up(
+    table: Mapping[str, Any], zero: NDArray[np.float32], terms: list[str]
+) -> NDArray[np.float32]:
+    return _checked([table.get(term, zero) for term in terms], len(terms))
 
 
 def _ask(source: Callable[[list[str]], Any], terms: list[str]) -> NDArray[np.float32]:

@@ -22,14 +22,17 @@ ASKED = """
     SELECT replace(plainto_tsquery({language}::regconfig, %(query)s)::text, '&', '|')::tsquery
     AS words
 """
+READ = "to_tsvector({language}::regconfig, coalesce({text}, ''))"
 BY_WORDS = """
     SELECT t.ctid AS place FROM {table} t, asked WHERE {document} @@ asked.words
     ORDER BY ts_rank_cd({document}, asked.words) DESC, t.ctid LIMIT %(k)s
 """
-BY_VECTORS = "(SELECT t.ctid AS place FROM {table} t ORDER BY {cosine} LIMIT %(k)s)"
+COSINE = "{vector} <=> %(vector)s::vector"
+BY_VECTORS = "UNION (SELECT t.ctid AS place FROM {table} t ORDER BY {cosine} LIMIT %(k)s)"
+SIMILARITY = ", (1 - ({cosine}))::float8 AS {dense}"
 STATEMENT = """
-    WITH asked AS ({asked}), best AS (({by_words}) {union})
-    SELECT t.*, ts_rank_cd({document}, asked.words)::float8 AS {words} {dense}
+    WITH asked AS ({asked}), best AS (({by_words}) {by_vectors})
+    SELECT t.*, ts_rank_cd({document}, asked.words)::float8 AS {words} {similarity}
     FROM {table} t, asked WHERE t.ctid IN (SELECT place FROM best) ORDER BY {words} DESC, t.ctid
 """
 
@@ -105,14 +108,14 @@ class PostgresEngine(SearchEngine):
         records = [
             {name: value for name, value in row.items() if name not in self._hidden} for row in rows
         ]
-        found = Retrieved.of(zip(records, stages[WORDS]), WORDS, **self.roles)
+        by_words = Retrieved.of(zip(records, stages[WORDS]), WORDS, **self.roles)
         if len(stages) == 1:
-            return found
+            return by_words
         orders = [np.argsort(-scores, kind="stable")[:k] for scores in stages.values()]
         fused = fuse(orders, len(rows))
         best = np.argsort(-fused, kind="stable")
         return Retrieved(
-            [found.passages[place] for place in best],
+            [by_words.passages[place] for place in best],
             fused[best],
             {name: scores[best] for name, scores in stages.items()},
         )
@@ -120,34 +123,30 @@ class PostgresEngine(SearchEngine):
     def _compose(self, text: str, document: str | None) -> Any:
         """The statement, with names quoted as PostgreSQL does."""
         sql = self._psycopg.sql
-        column, language = sql.Identifier("t", text), sql.Literal(self.language)
-        read = sql.SQL("to_tsvector({}::regconfig, coalesce({}, ''))").format(language, column)
         parts = {
             "table": sql.Identifier(*self.table.split(".")),
-            "document": read if document is None else sql.Identifier("t", document),
-            "language": language,
+            "text": sql.Identifier("t", text),
+            "language": sql.Literal(self.language),
             "words": sql.Identifier(WORDS),
-            "union": sql.SQL(""),
-            "dense": sql.SQL(""),
+            "dense": sql.Identifier(VECTORS),
         }
-        if self.vector is not None:
-            cosine = sql.SQL("{} <=> %(vector)s::vector").format(sql.Identifier("t", self.vector))
-            near = sql.SQL(BY_VECTORS).format(cosine=cosine, table=parts["table"])
-            parts["union"] = sql.SQL("UNION {}").format(near)
-            parts["dense"] = sql.SQL(", (1 - ({}))::float8 AS {}").format(
-                cosine, sql.Identifier(VECTORS)
-            )
-        parts["asked"] = sql.SQL(ASKED).format(language=language)
-        names = ("table", "document")
-        parts["by_words"] = sql.SQL(BY_WORDS).format(**{name: parts[name] for name in names})
-        del parts["language"]
+        templates = {"document": READ, "asked": ASKED, "by_words": BY_WORDS}
+        if document is not None:
+            parts["document"] = sql.Identifier("t", document)
+            del templates["document"]
+        if self.vector is None:
+            templates |= {"by_vectors": "", "similarity": ""}
+        else:
+            parts["vector"] = sql.Identifier("t", self.vector)
+            templates |= {"cosine": COSINE, "by_vectors": BY_VECTORS, "similarity": SIMILARITY}
+        for name, template in templates.items():
+            parts[name] = sql.SQL(template).format(**parts)
         return sql.SQL(STATEMENT).format(**parts)
 
     def _columns(self) -> list[str]:
         sql = self._psycopg.sql
-        statement = sql.SQL("SELECT * FROM {} LIMIT 0").format(
-            sql.Identifier(*self.table.split("."))
-        )
+        table = sql.Identifier(*self.table.split("."))
+        statement = sql.SQL("SELECT * FROM {} LIMIT 0").format(table)
         with self._connection() as connection:
             return [column.name for column in connection.execute(statement).description or ()]
 
@@ -160,20 +159,17 @@ class PostgresEngine(SearchEngine):
     @contextmanager
     def _connection(self) -> Iterator[Any]:
         """A connection that nobody else has meanwhile; it only reads."""
-        connection = None
+        connection = self._idle.pop() if self._idle else None
         options = f"-c default_transaction_read_only=on -c statement_timeout={SECONDS}s"
         try:
-            connection = (
-                self._idle.pop()
-                if self._idle
-                else self._psycopg.connect(
+            if connection is None:
+                connection = self._psycopg.connect(
                     self.address, autocommit=True, connect_timeout=SECONDS, options=options
                 )
-            )
             yield connection
         except self._psycopg.Error as error:
-            said = " ".join(str(error).split())
-            raise EngineError(f"PostgreSQL says: {said:.200}") from None
+            message = " ".join(str(error).split())
+            raise EngineError(f"PostgreSQL says: {message:.200}") from None
         finally:
             if connection is not None and not connection.closed:
                 self._idle.append(connection)

@@ -1,30 +1,61 @@
-"""A search engine from its address."""
+"""A search engine from its address, or from a function."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
+import numpy as np
+
+from didyma.data.passage import passages_of
 from didyma.errors import DataError
 from didyma.text.encoders.resolution import EncoderLike
-from didyma.text.retrieval.function import FunctionEngine
 from didyma.text.retrieval.open_search import OpenSearchEngine
 from didyma.text.retrieval.postgres import PostgresEngine
-from didyma.text.retrieval.search_engine import SearchEngine
+from didyma.text.retrieval.search_engine import Retrieved, SearchEngine
 from didyma.text.retrieval.sqlite import SQLiteEngine
 from didyma.text.retrieval.tantivy import TantivyEngine
 
-OPTIONS = {
-    "sqlite": ("table", "text", "id"),
-    "postgres": ("table", "text", "id", "document", "language", "vector"),
-    "postgresql": ("table", "text", "id", "document", "language", "vector"),
-    "opensearch+http": ("text", "id"),
-    "opensearch+https": ("text", "id"),
-    "elasticsearch+http": ("text", "id"),
-    "elasticsearch+https": ("text", "id"),
-    "tantivy": ("text", "id"),
+ENGINES: dict[str, Callable[..., SearchEngine]] = {
+    "sqlite": SQLiteEngine,
+    "postgres": PostgresEngine,
+    "postgresql": PostgresEngine,
+    "opensearch+http": OpenSearchEngine,
+    "opensearch+https": OpenSearchEngine,
+    "elasticsearch+http": OpenSearchEngine,
+    "elasticsearch+https": OpenSearchEngine,
+    "tantivy": TantivyEngine,
 }
+REQUIRED = {"table": "the table with the passages", "text": "the field that is searched"}
+
+
+class FunctionEngine(SearchEngine):
+    """A function of a query and a number that gives passages, best first.
+
+    A passage is a text, or a mapping with a text and, in the field ``score``, its score. Where
+    scores are missing, the order is all that is known: scores are 1, 1/2, 1/3, …
+
+    >>> engine = FunctionEngine(lambda query, k: ["Jane Austen.", {"text": "Goethe.", "id": 7}][:k])
+    >>> [(found.id, found.text, found.score) for found in engine.search("who?")]
+    [(None, 'Jane Austen.', 1.0), ('7', 'Goethe.', 0.5)]
+    """
+
+    def __init__(self, function: Callable[[str, int], Iterable[Any]]) -> None:
+        self.function = function
+
+    def retrieve(self, query: str, k: int) -> Retrieved:
+        """What the function gives."""
+        passages = list(passages_of(self.function(query, k)))[:k]
+        values = [passage.metadata.pop("score", None) for passage in passages]
+        if any(score is None for score in values):
+            values = [1 / rank for rank in range(1, len(values) + 1)]
+        try:
+            scores = np.array(values, np.float64)
+        except (TypeError, ValueError):
+            raise DataError("expected a number for each passage", field="score") from None
+        return Retrieved(passages, scores, {"score": scores})
 
 
 def is_address(text: str) -> bool:
@@ -57,26 +88,26 @@ def resolve(
     if not isinstance(engine, str):
         return FunctionEngine(engine)
     parts = urlsplit(engine)
-    if parts.scheme not in OPTIONS:
-        expected = ", ".join(f"{scheme}://" for scheme in OPTIONS)
+    kind = ENGINES.get(parts.scheme)
+    if kind is None:
+        expected = ", ".join(f"{scheme}://" for scheme in ENGINES)
         raise DataError(f"expected an address with {expected}, found {engine!r:.60}")
+    # What an engine takes beside its place, but for what is no text.
+    parameters = list(inspect.signature(kind).parameters.values())[1:]
+    names = [one.name for one in parameters if one.name != "encoder"]
     pairs = dict(parse_qsl(parts.query, keep_blank_values=True))
-    options = {name: pairs.pop(name) for name in OPTIONS[parts.scheme] if name in pairs}
-    if pairs and not parts.scheme.startswith("postgres"):
-        known = ", ".join(OPTIONS[parts.scheme])
-        raise DataError(f"expected {known}, found {next(iter(pairs))!r:.40}", field=parts.scheme)
-    if "+" in parts.scheme:
-        _, scheme = parts.scheme.split("+")
-        return OpenSearchEngine(f"{scheme}://{parts.netloc}{parts.path}", **options)
-    if parts.scheme in ("sqlite", "tantivy"):
-        path = unquote(parts.netloc + parts.path)
-        if parts.scheme == "sqlite":
-            return SQLiteEngine(path, **options)
-        if "text" not in options:
-            raise DataError("expected the field that is searched: ?text=NAME", field="text")
-        return TantivyEngine(path, **options)
-    if "table" not in options:
-        raise DataError("expected the table with the passages: ?table=NAME", field="table")
-    rest = f"{parts.scheme}://{parts.netloc}{parts.path}?{urlencode(pairs)}"
-    vectors = encoder if "vector" in options else None
-    return PostgresEngine(rest, **options, encoder=vectors)
+    options: dict[str, Any] = {name: pairs.pop(name) for name in names if name in pairs}
+    if pairs and kind is not PostgresEngine:
+        unknown = next(iter(pairs))
+        raise DataError(f"expected {', '.join(names)}, found {unknown!r:.40}", field=parts.scheme)
+    for one in parameters:
+        if one.default is one.empty and one.name not in options:
+            problem = f"expected {REQUIRED[one.name]}: ?{one.name}=NAME"
+            raise DataError(problem, field=one.name)
+    place = unquote(parts.netloc + parts.path)
+    if kind is OpenSearchEngine:
+        place = f"{parts.scheme.partition('+')[2]}://{parts.netloc}{parts.path}"
+    elif kind is PostgresEngine:
+        place = f"{parts.scheme}://{parts.netloc}{parts.path}?{urlencode(pairs)}"
+        options["encoder"] = encoder if "vector" in options else None
+    return kind(place, **options)

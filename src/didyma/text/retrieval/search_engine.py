@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from didyma.data.schema import Schema
 from didyma.errors import DataError
 from didyma.ranking.explanation import MatchedSpan
 from didyma.ranking.ranked import Ranked, Ranking
+from didyma.text.features.part import RRF_CONSTANT
 from didyma.text.features.reading import Reader, Reading
 from didyma.text.spans import matched_spans
 from didyma.text.steps.step import Step, take_steps
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from didyma.text.reranker import Reranker
 
 CANDIDATES = 100  # passages that a reranker looks at
-RRF = 60.0  # of reciprocal rank fusion
 
 
 class EngineError(DataError):
@@ -46,11 +46,11 @@ class Retrieved(NamedTuple):
     places: NDArray[np.int64] | None = None
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[Mapping[str, Any], float]], stage: str, **roles: str) -> Any:
+    def of(cls, rows: Iterable[tuple[Mapping[str, Any], float]], stage: str, **roles: str) -> Self:
         """Records with the score of the one search there is; ``roles`` name passage and docid."""
-        found = [(Passage.of(record, roles), score) for record, score in rows]
-        scores = np.array([score for _, score in found], np.float64)
-        return cls([passage for passage, _ in found], scores, {stage: scores})
+        scored = [(Passage.of(record, roles), score) for record, score in rows]
+        scores = np.array([score for _, score in scored], np.float64)
+        return cls([passage for passage, _ in scored], scores, {stage: scores})
 
 
 class SearchEngine(ABC):
@@ -140,7 +140,7 @@ def fuse(rankings: Iterable[NDArray[np.int64]], n: int) -> NDArray[np.float64]:
     """Reciprocal rank fusion of rankings of n passages, Σ 1 / (60 + rank); 0 if none has one."""
     fused = np.zeros(n)
     for best in rankings:
-        fused[best] += 1 / (RRF + 1 + np.arange(len(best)))
+        fused[best] += 1 / (RRF_CONSTANT + 1 + np.arange(len(best)))
     return fused
 
 

@@ -1,8 +1,7 @@
 """Steps after ranking: diversity, recency and boosts, each of which says what it did."""
 
-from didyma.text.steps.boost import Boost
 from didyma.text.steps.diversity import Diversity
-from didyma.text.steps.recency import Recency
+from didyma.text.steps.factors import Boost, Recency
 from didyma.text.steps.step import Step, take_steps
 
 __all__ = ["Boost", "Diversity", "Recency", "Step", "take_steps"]

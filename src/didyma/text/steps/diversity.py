@@ -14,7 +14,7 @@ from didyma.errors import DataError
 from didyma.execution import check_interruption
 from didyma.ranking.ranked import Ranked
 from didyma.text.features.lexicon import Lexicon
-from didyma.text.steps.step import Step, Values, in_document
+from didyma.text.steps.step import Step, Values, check_weight, in_document
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -58,8 +58,7 @@ class Diversity(Step):
     is_last = True
 
     def __post_init__(self) -> None:
-        if not 0 < self.weight <= 1:
-            raise DataError(f"expected a number in (0, 1], found {self.weight!r}", field="weight")
+        check_weight(self.weight)
 
     @property
     def fields(self) -> tuple[str, ...]:

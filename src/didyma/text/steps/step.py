@@ -36,21 +36,6 @@ class Step(ABC):
         """The value of each document, and why it is that; only the best ``top_k`` matter."""
 
 
-class Factor(Step):
-    """A step that multiplies each document's value by a factor of its own."""
-
-    def values(
-        self, documents: Sequence[Ranked], values: Values, top_k: int
-    ) -> tuple[Values, list[str]]:
-        """The products."""
-        factors = [self.factor(document) for document in documents]
-        return values * [factor for factor, _ in factors], [reason for _, reason in factors]
-
-    @abstractmethod
-    def factor(self, document: Ranked) -> tuple[float, str]:
-        """The factor of a document, and why."""
-
-
 def take_steps(ranking: R, then: Sequence[Step], top_k: int | None = None) -> R:
     """The best documents of a ranking after some steps, each with what they did (`Ranked.steps`).
 
@@ -130,6 +115,12 @@ def check_top_k(top_k: int | None) -> None:
     """Refuse what is no number of documents."""
     if top_k is not None and not (is_whole(top_k) and top_k >= 0):
         raise DataError(f"expected a number of documents, found {top_k!r}", field="top_k")
+
+
+def check_weight(weight: float) -> None:
+    """Refuse what is not in (0, 1]."""
+    if not 0 < weight <= 1:
+        raise DataError(f"expected a number in (0, 1], found {weight!r}", field="weight")
 
 
 def in_document(document: Ranked, field: str) -> str:

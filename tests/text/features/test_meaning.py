@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from threading import Thread
-
 import numpy as np
 import pytest
 
 from didyma.data.lists import Lists
 from didyma.errors import DataError
-from didyma.text import TextFeatures, VectorStore
+from didyma.text import TextFeatures
 from didyma.text.encoders import resolve
 from didyma.text.features import Meaning, meaning
 from didyma.text.features.meaning import texts_too_late
@@ -60,24 +58,3 @@ def test_documents_may_bring_vectors_of_the_encoder():
         reranker.rank(queries[0], [given[0], {"text": "a", "vector": [1.0]}])
     with pytest.raises(DataError, match="query: expected a vector of 26 numbers, found 2"):
         reranker.rank({"text": "a", "vector": [1.0, 2.0]}, given)
-
-
-def test_threads_may_share_a_folder_of_vectors(tmp_path):
-    store = VectorStore(tmp_path)
-    texts = [f"text {n}" for n in range(300)]
-    encoder = resolve(letters)
-    wrong: list[str] = []
-
-    def look(first: int) -> None:
-        for n in range(first, len(texts), 3):
-            batch = texts[max(0, n - 5) : n + 1]
-            found = store.get(encoder, batch)
-            if not np.allclose(found, encoder.encode_documents(batch), atol=1e-3):
-                wrong.append(texts[n])
-
-    threads = [Thread(target=look, args=(first,)) for first in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
