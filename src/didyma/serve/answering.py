@@ -5,21 +5,22 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from prometheus_client import Histogram
 
 from didyma.errors import DataError
 from didyma.serve.afterwards import Observer
-from didyma.serve.dialects import Question
+from didyma.serve.dialects import Question, steps_of, whole
 from didyma.serve.documents import first_scores, read_documents, sizes_of
 from didyma.serve.limits import Limits
 from didyma.serve.logs import log
 from didyma.serve.metrics import ServiceMetrics
-from didyma.serve.native import SEARCH, ScoreQuestion, SearchQuestion
+from didyma.serve.native import SEARCH, ScoreQuestion, SearchBody
 from didyma.serve.responses import HTTPError
 from didyma.serve.served import ServedIndexes, ServedModels
 from didyma.text.observation import Scored, observing
@@ -31,12 +32,13 @@ if TYPE_CHECKING:
 TOP_N, CANDIDATES = 10, 100  # of a search, unless a request or the limits say otherwise
 
 
+@dataclass(frozen=True)
 class Answering:
     """Answers questions; ``fields`` of each call are for the log.
 
     But for ``afterwards``, which is work for when the answer is sent.
 
-    Parameters
+    Attributes
     ----------
     models : ServedModels
     indexes : ServedIndexes
@@ -50,20 +52,13 @@ class Answering:
         Watches answers.
     """
 
-    def __init__(
-        self,
-        models: ServedModels,
-        indexes: ServedIndexes,
-        limits: Limits,
-        metrics: ServiceMetrics,
-        *,
-        log_queries: bool,
-        then: Sequence[Step] = (),
-        observer: Observer,
-    ) -> None:
-        self.models, self.indexes, self.limits = models, indexes, limits
-        self.metrics, self.log_queries, self.then = metrics, log_queries, then
-        self.observer = observer
+    models: ServedModels
+    indexes: ServedIndexes
+    limits: Limits
+    metrics: ServiceMetrics
+    log_queries: bool
+    then: Sequence[Step]
+    observer: Observer
 
     def rank(self, question: Question, fields: dict[str, Any]) -> Ranking:
         """The documents of a request, the best first."""
@@ -82,7 +77,7 @@ class Answering:
             versions = [*fields.get("version", "").split(","), model.version]
             fields |= {"model": name, "version": ",".join(dict.fromkeys(filter(None, versions)))}
             reranker = model.reranker
-            with _within(f"{part} {n}" if part else ""):
+            with _placed(part, n):
                 scores = _scores(question, uses_scores=reranker.uses_scores)
                 schema = reranker.schema_
                 passages = read_documents(question.documents, schema, question.rank_fields)
@@ -94,7 +89,7 @@ class Answering:
             scored: list[Scored] = []
             with (
                 self._measured(question.query, fields, self.metrics.rank_seconds, name),
-                _within(f"{part} {n}" if part else ""),
+                _placed(part, n),
                 observing(scored.append),
             ):
                 explain = question.explain or question.spans is not None
@@ -145,9 +140,7 @@ class Answering:
                 chances[own[one.index]] = one.probability
         return chances, list(notes)
 
-    def search(
-        self, question: SearchQuestion, fields: dict[str, Any]
-    ) -> tuple[SearchQuestion, Ranking]:
+    def search(self, question: SearchBody, fields: dict[str, Any]) -> tuple[SearchBody, Ranking]:
         """The request with the names of index and model, and the passages that it asks for."""
         self.limits.check_search(question)
         name = self.indexes.resolve(question.index)
@@ -162,8 +155,8 @@ class Answering:
         find = partial(
             self.indexes.by_name[name].index.search,
             question.query,
-            question.top_n or min(TOP_N, self.limits.documents),
-            candidates=question.candidates or min(CANDIDATES, self.limits.documents),
+            whole(question.top_n) or min(TOP_N, self.limits.documents),
+            candidates=whole(question.candidates) or min(CANDIDATES, self.limits.documents),
         )
         scored: list[Scored] = []
         with (
@@ -173,14 +166,14 @@ class Answering:
         ):
             ranked = find(
                 reranker=None if served is None else served.reranker,
-                explain=question.explain,
-                then=self.then if question.then is None else question.then,
+                explain=bool(question.explain),
+                then=self.then if question.then is None else steps_of(question.then),
             )
         if model is not None and served is not None:
             again = lambda shadow: find(reranker=shadow)  # noqa: E731
             seen = model, served, question.query, ranked, scored, again
             fields["afterwards"] = self.observer.note(*seen)
-        return replace(question, index=name, model=model), ranked
+        return msgspec.structs.replace(question, index=name, model=model), ranked
 
     @contextmanager
     def _measured(
@@ -227,19 +220,15 @@ def _scores(question: Question, *, uses_scores: bool) -> Sequence[float] | None:
     return scores
 
 
-def _within(part: str) -> Any:
-    """Errors of the block are those of a part of the request."""
-    return _placed(part) if part else nullcontext()
-
-
 @contextmanager
-def _placed(part: str) -> Iterator[None]:
+def _placed(part: str, n: int) -> Iterator[None]:
+    """Errors of the block are those of the n-th part of the request, if that has parts."""
     try:
         yield
     except DataError as error:
-        if error.path is not None:
+        if not part or error.path is not None:
             raise
-        raise DataError(str(error), field=part) from None
+        raise DataError(str(error), field=f"{part} {n}") from None
 
 
 @contextmanager

@@ -39,7 +39,7 @@ from didyma.serve.native import (
     NATIVE,
     Operation,
     ScoreQuestion,
-    SearchQuestion,
+    SearchBody,
     score_dialect_of,
 )
 from didyma.serve.openapi import description
@@ -103,11 +103,10 @@ class Service:
         self.queue = WorkQueue(threads or present_cores(), self.limits.waiting)
         self.bodies = MemoryBudget(self.limits.in_flight, self.limits.seconds)
         self.room = ConnectionLimit(self.limits.connections, self.limits.seconds)
-        self.metrics = ServiceMetrics(self.queue, self.room, models, self.indexes)
         self.shadows = shadows or ServedModels([])
         self.afterwards = Afterwards(self.queue, LATER, self.limits.seconds)
         self.watch = Watch(models, self.afterwards.outcomes, samples)
-        self.metrics.register(self.watch)
+        self.metrics = ServiceMetrics(self.queue, self.room, models, self.indexes, self.watch)
         self.answering = Answering(
             models,
             self.indexes,
@@ -249,7 +248,7 @@ class Service:
         question = dialect.read(body)
         ranked: Any
         try:
-            if isinstance(question, SearchQuestion):
+            if isinstance(question, SearchBody):
                 question, ranked = self.answering.search(question, fields)
             elif isinstance(question, ScoreQuestion):
                 ranked = self.answering.score(question, fields)
