@@ -68,8 +68,9 @@ class Answering:
         self, questions: Sequence[Question], fields: dict[str, Any], part: str = ""
     ) -> list[Ranking]:
         """The rankings of several; errors name the ``part`` by its number."""
-        self.limits.check_documents(sum(len(question.documents) for question in questions))
-        fields |= {"documents": sum(len(question.documents) for question in questions)}
+        n_documents = sum(len(question.documents) for question in questions)
+        self.limits.check_documents(n_documents)
+        fields["documents"] = n_documents
         read, sizes = [], []
         for n, question in enumerate(questions):
             name = self.models.resolve(question.model)
@@ -112,32 +113,29 @@ class Answering:
     ) -> tuple[list[float], list[str]]:
         """The chance of relevance of each pair, and notes."""
         scores = question.scores
-        if scores is not None and len(scores) != len(question.documents):
-            raise DataError(
-                f"expected {len(question.documents)}, found {len(scores)}", field="scores"
-            )
-        rows: dict[str, list[int]] = {}
+        _check_one_each(scores, question.documents)
+        rows_of: dict[str, list[int]] = {}
         for row, query in enumerate(question.queries):
-            rows.setdefault(query, []).append(row)
+            rows_of.setdefault(query, []).append(row)
         questions = [
             Question(
                 query,
-                [question.documents[row] for row in own],
+                [question.documents[row] for row in rows],
                 question.model,
-                scores=None if scores is None else [scores[row] for row in own],
+                scores=None if scores is None else [scores[row] for row in rows],
                 then=(),
             )
-            for query, own in rows.items()
+            for query, rows in rows_of.items()
         ]
         chances = [0.0] * len(question.documents)
         notes: dict[str, None] = {}
         rankings = self.rank_all(questions, fields, "query" if len(questions) > 1 else "")
-        for own, ranked in zip(rows.values(), rankings):
+        for rows, ranked in zip(rows_of.values(), rankings):
             notes |= dict.fromkeys(ranked.notes)
             for one in ranked:
                 if one.probability is None:
                     raise DataError("the model has learned no chances of relevance: ask for a rank")
-                chances[own[one.index]] = one.probability
+                chances[rows[one.index]] = one.probability
         return chances, list(notes)
 
     def search(self, question: SearchBody, fields: dict[str, Any]) -> tuple[SearchBody, Ranking]:
@@ -206,18 +204,22 @@ def _ask_again(question: Question, shadow: Any) -> Ranking:
 
 def _scores(question: Question, *, uses_scores: bool) -> Sequence[float] | None:
     """The first stage's scores, which a request has exactly if the model was trained so."""
-    scores, n_documents = question.scores, len(question.documents)
+    scores, documents = question.scores, question.documents
     if scores is not None and not uses_scores:
         raise DataError(
             "the model was trained without a first stage's: leave them out", field="scores"
         )
     if scores is None and uses_scores:
-        scores = first_scores(question.documents) if n_documents else []
+        scores = first_scores(documents) if documents else []
         if scores is None:
             raise DataError("expected the first stage's scores, found none", field="scores")
-    if scores is not None and len(scores) != n_documents:
-        raise DataError(f"expected {n_documents}, found {len(scores)}", field="scores")
+    _check_one_each(scores, documents)
     return scores
+
+
+def _check_one_each(scores: Sequence[float] | None, documents: Sequence[Any]) -> None:
+    if scores is not None and len(scores) != len(documents):
+        raise DataError(f"expected {len(documents)}, found {len(scores)}", field="scores")
 
 
 @contextmanager

@@ -389,8 +389,8 @@ def checked_query(query: str) -> str:
 
 def _returned(question: Question, one: Ranked) -> dict[str, Any]:
     """A document as it was given, and always with a text."""
-    given = question.documents[one.index]
-    return {"text": one.text, **({} if isinstance(given, str) else given)}
+    document = question.documents[one.index]
+    return {"text": one.text, **({} if isinstance(document, str) else document)}
 
 
 def _relevant_spans(one: Ranked, asked: SpanRequest | None) -> list[RelevantSpan] | UnsetType:

@@ -125,8 +125,8 @@ class ModelVersions(Collector):
         labels = ["model", "version", "created", "parent"]
         family = GaugeMetricFamily("didyma_model_info", "The version served.", labels=labels)
         for name, model in self._models.by_name.items():
-            told = model.told
-            created, parent = (None, None) if told is None else (told.created, told.parent)
+            version = model.model_version
+            created, parent = (version.created, version.parent) if version else (None, None)
             family.add_metric([name, model.version, created or "", parent or ""], 1.0)
         yield family
 

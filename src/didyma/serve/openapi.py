@@ -52,6 +52,7 @@ ABOUT: dict[str, tuple[str, str, dict[str, str]]] = {
     "/info": ("Its models and limits.", JSON, GUARDED),
     "/v1/models": ("Names of its models.", JSON, GUARDED),
     "/metrics": ("Counts and durations, for Prometheus.", TEXT, GUARDED),
+    "/watch": ("What models were asked and answered, and their drift.", JSON, GUARDED),
     "/openapi.json": ("This description.", JSON, GUARDED),
 }
 SCHEMAS = {JSON: {"type": "object"}, TEXT: {"type": "string"}}
@@ -103,7 +104,7 @@ def description(
         responses |= {status: {"description": why} for status, why in others.items()}
         about: dict[str, Any] = {"summary": text, "responses": responses}
         paths[path] = {"get": about | ({"security": []} if path in PROBES else {})}
-    texts = [own.name for reranker in rerankers for own in reranker.schema_.of_role("text")]
+    texts = [field.name for reranker in rerankers for field in reranker.schema_.of_role("text")]
     _describe_documents(components, list(dict.fromkeys((*NAMES["passage"], *texts))))
     for schema in _objects(components):
         if schema.pop("multipleOf", None) == 1:
