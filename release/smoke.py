@@ -179,8 +179,7 @@ def serve() -> None:
     import asyncio
 
     from didyma.serve.app import Service
-    from didyma.serve.models import ServedModels
-    from didyma.serve.served import NamedSource
+    from didyma.serve.served import NamedSource, ServedModels
 
     path = FOLDER / "model.didyma.safetensors"
     reranker().save(path)

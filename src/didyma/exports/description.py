@@ -24,7 +24,7 @@ from didyma.learning.scoring import SCALERS
 from didyma.model import Model
 from didyma.ranking.bins import LEVELS, Bins
 
-Vector = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,11 @@ class ColumnLine:
     scale: float = 1.0
     low: float = -math.inf
     high: float = math.inf
+
+    @property
+    def scaled(self) -> bool:
+        """Whether the column is standardised."""
+        return self.centre != 0 or self.scale != 1
 
     @property
     def clipped(self) -> bool:
@@ -62,7 +67,7 @@ class StairTable:
     """What the cells of one column, or of two, add to a score: ``values`` has an axis for each."""
 
     stairs: tuple[Stairs, ...]
-    values: Vector
+    values: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,19 +80,25 @@ class Description:
     tables: tuple[StairTable, ...] = ()
 
     @property
+    def stairs(self) -> list[Stairs]:
+        """Those of all tables."""
+        return [stairs for table in self.tables for stairs in table.stairs]
+
+    @property
     def columns(self) -> list[int]:
         """Those that matter."""
-        stairs = {own.column for table in self.tables for own in table.stairs}
-        return sorted({line.column for line in self.lines} | stairs)
+        lines, stairs = {line.column for line in self.lines}, {part.column for part in self.stairs}
+        return sorted(lines | stairs)
 
     @property
     def negative_columns(self) -> list[int]:
         """Columns with values below 0 in training, as far as means and edges of bins show."""
         lines = {line.column for line in self.lines if line.centre < 0}
-        stairs = (own for table in self.tables for own in table.stairs)
-        return sorted(lines | {own.column for own in stairs if any(e < 0 for e in own.edges)})
+        return sorted(
+            lines | {part.column for part in self.stairs if min(part.edges, default=0) < 0}
+        )
 
-    def magnitude(self, rows: Vector) -> Vector:
+    def magnitude(self, rows: FloatArray) -> FloatArray:
         """The sum of the sizes of all that is added up for each row: rounding is relative to it."""
         total = np.full(len(rows), abs(self.constant))
         for line in self.lines:
@@ -121,38 +132,17 @@ def describe_ranker(model: Model) -> Description:
 
 
 def _linear(model: Model, scalers: Sequence[Any], learned: dict[str, Any]) -> Description:
-    scaling = _Scaling.of(scalers, model.features.count)
-    every = [
-        ColumnLine(j, *map(float, values))
-        for j, values in enumerate(
-            zip(learned["coef_"], scaling.centre, scaling.scale, scaling.low, scaling.high)
-        )
-    ]
+    n = model.features.count
+    centre, scale, low, high = np.zeros(n), np.ones(n), np.full(n, -np.inf), np.full(n, np.inf)
+    for name, scaler in scalers:  # and then (x − mean) / deviation within limits
+        mean, deviation, limits = SCALINGS[name](scaler, n)
+        centre, scale = centre + scale * mean, scale * deviation
+        least, most = (centre + scale * limit for limit in limits)
+        low, high = np.clip(low, least, most), np.clip(high, least, most)
+    columns = enumerate(zip(learned["coef_"], centre, scale, low, high))
+    every = [ColumnLine(j, *map(float, values)) for j, values in columns]
     lines = [line for line in every if line.weight] or every[:1]
     return Description(model.features, float(learned.get("intercept_", 0.0)), tuple(lines))
-
-
-@dataclass(frozen=True, eq=False)
-class _Scaling:
-    """What scalers, one after the other, make of columns, as lines without weights."""
-
-    centre: Vector
-    scale: Vector
-    low: Vector
-    high: Vector
-
-    @classmethod
-    def of(cls, scalers: Sequence[Any], n: int) -> _Scaling:
-        found = cls(np.zeros(n), np.ones(n), np.full(n, -np.inf), np.full(n, np.inf))
-        for name, learned in scalers:
-            found = found.then(*SCALINGS[name](learned, n))
-        return found
-
-    def then(self, centre: Vector, scale: Vector, limits: tuple[float, float]) -> _Scaling:
-        """The same and then (x − centre) / scale within limits."""
-        centre, scale = self.centre + self.scale * centre, self.scale * scale
-        low, high = (centre + scale * limit for limit in limits)
-        return _Scaling(centre, scale, np.clip(self.low, low, high), np.clip(self.high, low, high))
 
 
 UNLIMITED = (-math.inf, math.inf)
@@ -183,36 +173,36 @@ def _additive(model: Model, scalers: Sequence[Any], learned: dict[str, Any]) -> 
     values = Bins(*(learned[name] for name in layout)).empty.tables(learned["coef_"])
     n, pairs = len(learned["edges_"]), learned["pairs_"].tolist()
     tables = [_column(learned, j, values[:, j]) for j in range(n)]
-    tables += [_pair(learned, a, b, own) for (a, b), own in zip(pairs, values[:, n:].T)]
-    known = [table for table in tables if table.values.any()]
-    return Description(model.features, 0.0, tables=tuple(known or tables[:1]))
+    tables += [_pair(learned, pair, column) for pair, column in zip(pairs, values[:, n:].T)]
+    used = [table for table in tables if table.values.any()]
+    return Description(model.features, 0.0, tables=tuple(used or tables[:1]))
 
 
-def _column(learned: dict[str, Any], j: int, values: Vector) -> StairTable:
+def _column(learned: dict[str, Any], j: int, values: FloatArray) -> StairTable:
     """The function of one column; bins of equal value are one cell."""
     distinct, cells = np.unique(values, return_inverse=True)
     return StairTable((_stairs(learned, j, cells.tolist()),), distinct)
 
 
-def _pair(learned: dict[str, Any], first: int, second: int, values: Vector) -> StairTable:
+def _pair(learned: dict[str, Any], columns: Sequence[int], values: FloatArray) -> StairTable:
     """The table of two columns, whose cells are levels; level 0 adds nothing."""
     grid = np.full((LEVELS + 1, LEVELS + 1), values[0])
     grid[1:, 1:] = values[1 : LEVELS**2 + 1].reshape(LEVELS, LEVELS)
-    stairs = (_stairs(learned, j, learned["levels_"][j].tolist()) for j in (first, second))
+    stairs = (_stairs(learned, j, learned["levels_"][j].tolist()) for j in columns)
     return StairTable(tuple(stairs), grid)
 
 
 def _stairs(learned: dict[str, Any], j: int, cells: list[int]) -> Stairs:
     """The stairs of a column, given the cell of each bin, the last for missing values."""
-    own = learned["edges_"][j]
-    edges = own[np.isfinite(own)].tolist()
+    padded = learned["edges_"][j]
+    edges = padded[np.isfinite(padded)].tolist()
     numbers = cells[: len(edges) + 1]
     if learned["nominal_"][j]:  # a category is the interval between it and the number before it
-        numbers = [cells[0], *(cell for known in numbers[1:] for cell in (known, cells[0]))]
+        numbers = [cells[0], *(cell for category in numbers[1:] for cell in (category, cells[0]))]
         edges = [place for edge in edges for place in (float(np.nextafter(edge, -np.inf)), edge)]
-    kept = [k for k, (low, high) in enumerate(pairwise(numbers)) if low != high]
-    steps = [numbers[0], *(numbers[k + 1] for k in kept)]
-    return Stairs(j, tuple(edges[k] for k in kept), (*steps, cells[-1]))
+    steps = [k for k, (low, high) in enumerate(pairwise(numbers)) if low != high]
+    heights = [numbers[0], *(numbers[k + 1] for k in steps)]
+    return Stairs(j, tuple(edges[k] for k in steps), (*heights, cells[-1]))
 
 
 SCALINGS: dict[str, Callable[..., Any]] = {

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.exports.description import Description
-from didyma.exports.engine import LuceneEngine, refuse_clipping, refuse_lines
+from didyma.exports.description import Description, FloatArray
+from didyma.exports.engine import LuceneEngine
 from didyma.exports.trees import (
     Branch,
     BranchOrLeaf,
@@ -39,7 +39,6 @@ class Elasticsearch(LuceneEngine):
 
     def render(self, description: Description, names: Sequence[str], name: str) -> bytes:
         """The body of the request that uploads the model."""
-        refuse_clipping(description, names, self.title)
         if description.tables:
             trees = [_tree(tree, names, 0, count()) for tree in trees_of(description)]
             model = {"type": "model/xgboost+json", "definition": json.dumps(trees)}
@@ -47,9 +46,7 @@ class Elasticsearch(LuceneEngine):
             model = _linear(description, names)
         return self.as_json({"model": {"name": name, "model": model}})
 
-    def score(
-        self, contents: bytes, names: Sequence[str], rows: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def score(self, contents: bytes, names: Sequence[str], rows: FloatArray) -> FloatArray:
         """Scores as the plug-ins compute them."""
         model = json.loads(contents)["model"]["model"]
         definition = json.loads(model["definition"])
@@ -65,14 +62,14 @@ class Elasticsearch(LuceneEngine):
 
 def _linear(description: Description, names: Sequence[str]) -> dict[str, Any]:
     # A range of "min_max" is a difference of two rounded numbers; "standard" says the same better.
-    scaled = [line for line in description.lines if line.centre != 0 or line.scale != 1]
     return {
         "type": "model/linear",
         "feature_normalizers": {
             names[line.column]: {
                 "standard": {"mean": line.centre, "standard_deviation": line.scale}
             }
-            for line in scaled
+            for line in description.lines
+            if line.scaled
         },
         "definition": json.dumps({names[line.column]: line.weight for line in description.lines}),
     }
@@ -119,6 +116,7 @@ class ElasticsearchNative(LuceneEngine):
     title = "Elasticsearch's own learning to rank"
     adds_constant = True
     refuses_negative = True
+    takes_lines = False
     hint = (
         "each query_extractor reads the field of its name: put the query there whose score is the "
         "feature; to upload the model takes an Enterprise licence"
@@ -126,7 +124,6 @@ class ElasticsearchNative(LuceneEngine):
 
     def render(self, description: Description, names: Sequence[str], name: str) -> bytes:
         """The body of the request that uploads the model."""
-        refuse_lines(description, self.title)
         trees: list[BranchOrLeaf] = [*trees_of(description)]
         if description.constant:
             trees.append(description.constant)
@@ -148,9 +145,7 @@ class ElasticsearchNative(LuceneEngine):
             }
         )
 
-    def score(
-        self, contents: bytes, names: Sequence[str], rows: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def score(self, contents: bytes, names: Sequence[str], rows: FloatArray) -> FloatArray:
         """Scores as Elasticsearch computes them."""
         ensemble = json.loads(contents)["definition"]["trained_model"]["ensemble"]
         values = rows[:, [list(names).index(feature) for feature in ensemble["feature_names"]]]

@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from didyma.data.matrix import Columns
 from didyma.errors import DataError
-from didyma.exports.description import Description
+from didyma.exports.description import Description, FloatArray
 
 
 class Engine(ABC):
@@ -38,6 +37,10 @@ class Engine(ABC):
     """A pattern of what names cannot hold."""
     hint: ClassVar[str] = ""
     """What else to tell whoever has such a file."""
+    takes_lines: ClassVar[bool] = True
+    """Whether a linear model can be told, or trees alone."""
+    clips: ClassVar[bool] = True
+    """Whether columns of a linear model may count no further than some limit."""
 
     def names(self, features: Columns) -> list[str]:
         """What columns are called in the file."""
@@ -45,6 +48,20 @@ class Engine(ABC):
             labels = enumerate(features.labels)
             return [self.unnamed.format(place=place, label=label) for place, label in labels]
         return spelled(features.names, self.illegal) if self.illegal else list(features.names)
+
+    def check(self, description: Description, names: Sequence[str]) -> None:
+        """Refuse a model that the engine cannot be told."""
+        if description.lines and not self.takes_lines:
+            raise DataError(
+                f"{self.title} holds trees: a linear model cannot be one; choose another format"
+            )
+        clipped = [names[line.column] for line in description.lines if line.clipped]
+        if clipped and not self.clips:
+            raise DataError(
+                f"{self.title} has no normaliser that clips, as the scaler of this model does "
+                f"(column {clipped[0]!r}{' and others' if len(clipped) > 1 else ''}); choose "
+                "another format"
+            )
 
     def place(self, edge: float) -> float:
         """The edge that stands for one in the file; numbers of training are beside both alike."""
@@ -55,9 +72,7 @@ class Engine(ABC):
         """The file of the model of that name, whose columns are called ``names``."""
 
     @abstractmethod
-    def score(
-        self, contents: bytes, names: Sequence[str], rows: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def score(self, contents: bytes, names: Sequence[str], rows: FloatArray) -> FloatArray:
         """Scores of rows of all columns, by the contents of a file."""
 
 
@@ -70,6 +85,7 @@ class LuceneEngine(Engine):
     precision = np.float32
     adds_constant = False
     by_name = True
+    clips = False
 
     @staticmethod
     def as_json(model: dict[str, Any]) -> bytes:
@@ -81,8 +97,8 @@ class LuceneEngine(Engine):
         weights: Mapping[str, float],
         normalisers: Mapping[str, tuple[Any, Any]],
         names: Sequence[str],
-        rows: NDArray[np.float64],
-    ) -> NDArray[np.float64]:
+        rows: FloatArray,
+    ) -> FloatArray:
         """Σ_j w_j (x_j − mean_j) / deviation_j in the order of the weights."""
         columns = dict(zip(names, rows.astype(np.float32).T))
         for name, (mean, deviation) in normalisers.items():
@@ -108,18 +124,3 @@ def spelled(names: Sequence[str], illegal: str) -> list[str]:
             unique = f"{stem}_{number}"
         spelling[unique] = None
     return list(spelling)
-
-
-def refuse_lines(description: Description, title: str) -> None:
-    """Refuse a linear model."""
-    if description.lines:
-        raise DataError(f"{title} holds trees: a linear model cannot be one; choose another format")
-
-
-def refuse_clipping(description: Description, names: Sequence[str], title: str) -> None:
-    """Refuse a linear model with columns that count no further than some limit."""
-    if clipped := [names[line.column] for line in description.lines if line.clipped]:
-        raise DataError(
-            f"{title} has no normaliser that clips, as the scaler of this model does (column "
-            f"{clipped[0]!r}{' and others' if len(clipped) > 1 else ''}); choose another format"
-        )

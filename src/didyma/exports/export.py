@@ -70,6 +70,7 @@ def export(model: Any, path: PathName, format: str, data: Lists | None = None) -
     ranker, notes = ranker_of(model)
     description = describe_ranker(ranker)
     names = engine.names(description.features)
+    engine.check(description, names)
     contents = engine.render(description, names, _stem(path))
     if data is None:
         rows = probe_rows(description, engine, missing=ranker.allows_missing)
@@ -121,16 +122,14 @@ def ranker_of(model: Any) -> tuple[Model, list[str]]:
 
 def _notes(description: Description, engine: Engine, names: list[str]) -> list[str]:
     notes = [engine.hint] if engine.hint else []
-    given = description.features.names
-    if given is None and engine.by_name:
+    columns = description.features.names
+    if columns is None and engine.by_name:
         notes.append(f"columns have no names, so they are called {names[0]} to {names[-1]}")
-    renamed = [pair for pair in zip(given or (), names) if pair[0] != pair[1]]
-    if renamed:
+    if renamed := [pair for pair in zip(columns or (), names) if pair[0] != pair[1]]:
         shown = _some([f"{old!r} is {new}" for old, new in renamed])
         notes.append(f"{engine.title} cannot hold the names of some columns: {shown}")
-    edges = {edge for table in description.tables for own in table.stairs for edge in own.edges}
-    moved = [edge for edge in edges if engine.place(edge) not in (edge, at_most(edge))]
-    if moved:
+    edges = {edge for stairs in description.stairs for edge in stairs.edges}
+    if moved := [edge for edge in edges if engine.place(edge) not in (edge, at_most(edge))]:
         furthest = max(abs(engine.place(edge) - edge) for edge in moved)
         notes.append(
             f"{engine.title} cannot hold {len(moved)} of {len(edges)} thresholds: they are moved "

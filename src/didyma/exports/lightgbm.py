@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from didyma.exports.description import Description
-from didyma.exports.engine import Engine, refuse_lines
+from didyma.exports.description import Description, FloatArray
+from didyma.exports.engine import Engine
 from didyma.exports.trees import Branch, BranchOrLeaf, sum_of_trees, trees_of
 
 FAR = 1e300  # what stands for infinity
@@ -20,12 +19,12 @@ class LightGBM(Engine):
     """Trees of LightGBM, whose raw predictions are the scores."""
 
     title = "LightGBM"
+    takes_lines = False
     unnamed = "Column_{place}"
     illegal = r'[\s",:\[\]{}]'
 
     def render(self, description: Description, names: Sequence[str], name: str) -> bytes:
         """The text of a model."""
-        refuse_lines(description, self.title)
         head = {
             "version": "v4",
             "num_class": 1,
@@ -42,9 +41,7 @@ class LightGBM(Engine):
         parts.append("end of trees\n\nfeature_importances:\n\nparameters:\nend of parameters\n")
         return "\n".join([*parts, "pandas_categorical:null\n"]).encode()
 
-    def score(
-        self, contents: bytes, names: Sequence[str], rows: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def score(self, contents: bytes, names: Sequence[str], rows: FloatArray) -> FloatArray:
         """Scores by the rules of the format, of the decisions that are written here."""
         roots = []
         trees, _, _ = contents.decode().partition("end of trees")
@@ -54,7 +51,7 @@ class LightGBM(Engine):
         return sum_of_trees(roots, rows, _read, self.precision)
 
 
-def _read(node: tuple[dict[str, NDArray[np.float64]], int], rows: NDArray[np.float64]) -> Any:
+def _read(node: tuple[dict[str, FloatArray], int], rows: FloatArray) -> Any:
     tree, number = node
     if number < 0:
         return float(tree["leaf_value"][-1 - number])

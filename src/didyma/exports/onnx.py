@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from didyma.errors import MissingExtraError
-from didyma.exports.description import Description
+from didyma.exports.description import Description, FloatArray
 from didyma.exports.engine import Engine
-from didyma.exports.trees import Branch, BranchOrLeaf, at_most, trees_of
+from didyma.exports.trees import Branch, at_most, level_order, trees_of
 
 # Versions of operators and of the file that runtimes of the last years read.
 OPERATORS, TREES, FILE = 17, 3, 8
@@ -35,7 +34,7 @@ class Onnx(Engine):
         except ImportError:
             raise MissingExtraError("writing ONNX", "onnx") from None
         draw = _draw_trees if description.tables else _draw_lines
-        nodes, constants = draw(description, len(names), helper)
+        nodes, constants = draw(description, len(names))
         single = TensorProto.FLOAT
         graph = helper.make_graph(
             nodes,
@@ -55,9 +54,7 @@ class Onnx(Engine):
         checker.check_model(model)
         return bytes(model.SerializeToString())
 
-    def score(
-        self, contents: bytes, names: Sequence[str], rows: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def score(self, contents: bytes, names: Sequence[str], rows: FloatArray) -> FloatArray:
         """Scores by onnxruntime."""
         try:
             import onnxruntime
@@ -72,8 +69,10 @@ class Onnx(Engine):
         return np.asarray(scores, np.float64)
 
 
-def _draw_lines(description: Description, n: int, helper: Any) -> tuple[list[Any], list[Any]]:
+def _draw_lines(description: Description, n: int) -> tuple[list[Any], list[Any]]:
     """X within limits, less centres, over scales, times weights, plus the constant."""
+    from onnx import TensorProto, helper
+
     limits = np.finfo(np.float32)
     low, high = np.full(n, limits.min, float), np.full(n, limits.max, float)
     centre, scale, weight = np.zeros(n), np.ones(n), np.zeros((n, 1))
@@ -83,8 +82,6 @@ def _draw_lines(description: Description, n: int, helper: Any) -> tuple[list[Any
         centre[j], scale[j], weight[j] = line.centre, line.scale, line.weight
     constant = np.array([description.constant])
     keys = ("low", "high", "centre", "scale", "weight", "constant")
-    from onnx import TensorProto
-
     nodes = [
         helper.make_node("Max", ["X", "low"], ["above"]),
         helper.make_node("Min", ["above", "high"], ["within"]),
@@ -92,16 +89,16 @@ def _draw_lines(description: Description, n: int, helper: Any) -> tuple[list[Any
         helper.make_node("Div", ["centred", "scale"], ["scaled"]),
         helper.make_node("MatMul", ["scaled", "weight"], ["products"]),
         helper.make_node("Add", ["products", "constant"], ["column"]),
-        _flat(helper),
+        helper.make_node("Squeeze", ["column", "one"], ["scores"]),
     ]
     values = (low, high, centre, scale, weight, constant)
-    numbers = [(key, TensorProto.FLOAT, own) for key, own in zip(keys, values)]
+    numbers = [(key, TensorProto.FLOAT, value) for key, value in zip(keys, values)]
     return nodes, [*numbers, ("one", TensorProto.INT64, np.array([1]))]
 
 
-def _draw_trees(description: Description, n: int, helper: Any) -> tuple[list[Any], list[Any]]:
+def _draw_trees(description: Description, n: int) -> tuple[list[Any], list[Any]]:
     """All trees in one operator."""
-    from onnx import TensorProto
+    from onnx import TensorProto, helper
 
     tables: dict[str, list[Any]] = {f"nodes_{key}": [] for key in NODE}
     tables |= {f"target_{key}": [] for key in LEAF}
@@ -111,13 +108,10 @@ def _draw_trees(description: Description, n: int, helper: Any) -> tuple[list[Any
             tables[f"{kind}_{key}"].append(value)
 
     for number, tree in enumerate(trees_of(description)):
-        nodes: list[BranchOrLeaf] = [tree]
-        for place, node in enumerate(nodes):  # which grows
+        for place, (node, low) in enumerate(level_order(tree)):
             if isinstance(node, Branch):
-                to = len(nodes), len(nodes) + 1
                 at = at_most(node.threshold)
-                add("nodes", NODE, (number, place, node.column, "BRANCH_LEQ", at, *to, 0))
-                nodes += [node.low, node.high]
+                add("nodes", NODE, (number, place, node.column, "BRANCH_LEQ", at, low, low + 1, 0))
             else:
                 add("nodes", NODE, (number, place, 0, "LEAF", 0.0, 0, 0, 0))
                 add("target", LEAF, (number, place, 0, node))
@@ -132,7 +126,8 @@ def _draw_trees(description: Description, n: int, helper: Any) -> tuple[list[Any
         post_transform="NONE",
         **tables,
     )
-    return [trees, _flat(helper)], [("one", TensorProto.INT64, np.array([1]))]
+    squeeze = helper.make_node("Squeeze", ["column", "one"], ["scores"])
+    return [trees, squeeze], [("one", TensorProto.INT64, np.array([1]))]
 
 
 NODE = (
@@ -140,8 +135,3 @@ NODE = (
     "missing_value_tracks_true",
 )
 LEAF = ("treeids", "nodeids", "ids", "weights")
-
-
-def _flat(helper: Any) -> Any:
-    """A column as a vector."""
-    return helper.make_node("Squeeze", ["column", "one"], ["scores"])

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from didyma.data.lists import Groups, Lists
 from didyma.errors import DataError
-from didyma.exports.description import Description
+from didyma.exports.description import Description, FloatArray
 from didyma.exports.engine import Engine
 from didyma.model import Model
 
@@ -20,8 +19,6 @@ CELLS = 1 << 22  # that are looked at together
 DEVIATIONS = np.array([-1e6, -10, -3, -1, -0.3, 0, 0.3, 1, 3, 10, 1e6])
 FAR = np.array([-1e30, -1.0, 0.0, 1.0, 1e30])
 TINY = 1e-30  # to LightGBM smaller numbers are 0
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -56,10 +53,10 @@ def probe_rows(description: Description, engine: Engine, *, missing: bool) -> Li
     moved = _moved(description, engine)
     columns = []
     for j in range(description.features.count):
-        known = _beside(np.concatenate(marks.get(j, [FAR])), engine.precision)
+        values = _beside(np.concatenate(marks.get(j, [FAR])), engine.precision)
         for low, high in moved[j]:
-            known = known[(known <= low) | (known > high)]
-        columns.append(np.append(known, np.nan) if missing and j in marks else known)
+            values = values[(values <= low) | (values > high)]
+        columns.append(np.append(values, np.nan) if missing and j in marks else values)
     n = max(min(ROWS, CELLS // len(columns)), *map(len, columns))
     X = np.empty((n, len(columns)))
     for j, values in enumerate(columns):
@@ -67,36 +64,36 @@ def probe_rows(description: Description, engine: Engine, *, missing: bool) -> Li
     return _as_lists(X, description)
 
 
-def _marks(description: Description) -> dict[int, list[Vector]]:
+def _marks(description: Description) -> dict[int, list[FloatArray]]:
     """Where something happens to the score, by columns."""
-    found: dict[int, list[Vector]] = defaultdict(list)
+    marks: dict[int, list[FloatArray]] = defaultdict(list)
     for line in description.lines:
         spread = line.centre + line.scale * DEVIATIONS
-        found[line.column] += [spread, np.array([line.low, line.high, 0.0])]
-    for stairs in (own for table in description.tables for own in table.stairs):
-        found[stairs.column] += [FAR, np.array(stairs.edges)]
-    return found
+        marks[line.column] += [spread, np.array([line.low, line.high, 0.0])]
+    for stairs in description.stairs:
+        marks[stairs.column] += [FAR, np.array(stairs.edges)]
+    return marks
 
 
 def _moved(description: Description, engine: Engine) -> dict[int, list[tuple[float, float]]]:
     """By columns, each edge and its place in the engine, the lower first."""
     pairs: dict[int, list[tuple[float, float]]] = defaultdict(list)
-    for stairs in (own for table in description.tables for own in table.stairs):
+    for stairs in description.stairs:
         places = [(edge, engine.place(edge)) for edge in stairs.edges]
         pairs[stairs.column] += [(min(pair), max(pair)) for pair in places]
     return pairs
 
 
-def _beside(marks: Vector, precision: type[np.floating[Any]]) -> Vector:
+def _beside(marks: FloatArray, precision: type[np.floating[Any]]) -> FloatArray:
     """Marks as numbers of a precision, their neighbours, and what is between them."""
     exact = np.unique(marks[np.isfinite(marks)].astype(precision))
     neighbours = [np.nextafter(exact, precision(way)) for way in (-np.inf, np.inf)]
     between = (exact[1:] + exact[:-1]) / 2
-    found = np.unique(np.concatenate([exact, *neighbours, between])).astype(np.float64)
-    return found[(np.abs(found) > TINY) | (found == 0)]
+    values = np.unique(np.concatenate([exact, *neighbours, between])).astype(np.float64)
+    return values[(np.abs(values) > TINY) | (values == 0)]
 
 
-def _as_lists(X: Vector, description: Description) -> Lists:
+def _as_lists(X: FloatArray, description: Description) -> Lists:
     features = description.features
     return Lists(X, feature_names=features.names, zero_based=features.zero_based)
 
@@ -112,38 +109,38 @@ def compare_scores(
         raise DataError("expected rows to compare scores of, found none")
     names = engine.names(description.features)
     moved = 0.0 if engine.adds_constant else description.constant
-    expected, found, magnitude = np.empty((3, len(rows)))
-    block = max(1, CELLS // description.features.count)
-    for start in range(0, len(rows), block):
-        own = slice(start, start + block)
-        X = _rounded(rows.X[own], engine.precision)
-        expected[own] = model.predict(_as_lists(X, description)) - moved
+    expected, scores, magnitude = np.empty((3, len(rows)))
+    size = max(1, CELLS // description.features.count)
+    for start in range(0, len(rows), size):
+        block = slice(start, start + size)
+        X = _rounded(rows.X[block], engine.precision)
+        expected[block] = model.predict(_as_lists(X, description)) - moved
         with np.errstate(over="ignore", invalid="ignore"):
-            found[own] = engine.score(contents, names, X)
-        magnitude[own] = np.maximum(description.magnitude(X), np.finfo(np.float32).tiny)
+            scores[block] = engine.score(contents, names, X)
+        magnitude[block] = np.maximum(description.magnitude(X), np.finfo(np.float32).tiny)
     terms = 8 + len(description.lines) + len(description.tables)
-    relative = np.abs(found - expected) / magnitude
+    relative = np.abs(scores - expected) / magnitude
     wrong = ~(relative <= terms * float(np.finfo(engine.precision).eps))
     if wrong.any():
         row = int(np.argmax(wrong))
         raise DataError(
             f"nothing was written, as the model's score of row {row} is {float(expected[row])!r} "
-            f"but {engine.title} would compute {float(found[row])!r}"
+            f"but {engine.title} would compute {float(scores[row])!r}"
         )
-    difference = float(np.abs(found - expected).max())
+    difference = float(np.abs(scores - expected).max())
     return Parity(
-        len(rows), difference, float(relative.max()), _swapped(expected, found, rows.groups)
+        len(rows), difference, float(relative.max()), _swapped(expected, scores, rows.groups)
     )
 
 
-def _rounded(X: Any, precision: type[np.floating[Any]]) -> Vector:
+def _rounded(X: Any, precision: type[np.floating[Any]]) -> FloatArray:
     """Rows as dense ones that hold nothing but numbers of a precision."""
     dense = X if isinstance(X, np.ndarray) else X.toarray()
     return dense.astype(precision).astype(np.float64)
 
 
-def _swapped(expected: Vector, found: Vector, groups: Groups) -> int:
+def _swapped(expected: FloatArray, scores: FloatArray, groups: Groups) -> int:
     """How many neighbours in the order of each query stand the other way round."""
     order = np.lexsort((-expected, groups.codes))
     neighbours = np.diff(groups.codes[order]) == 0
-    return int(np.sum(neighbours & (np.diff(expected[order]) < 0) & (np.diff(found[order]) > 0)))
+    return int(np.sum(neighbours & (np.diff(expected[order]) < 0) & (np.diff(scores[order]) > 0)))

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from didyma.exports.description import ColumnLine, Description, StairTable
+from didyma.exports.description import ColumnLine, Description, FloatArray, StairTable
 from didyma.exports.engine import Engine
 
 SCORER = Path(__file__).with_name("npm") / "score.js"
@@ -37,9 +36,7 @@ class PlainJson(Engine):
         }
         return (json.dumps(model) + "\n").encode()
 
-    def score(
-        self, contents: bytes, names: Sequence[str], rows: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def score(self, contents: bytes, names: Sequence[str], rows: FloatArray) -> FloatArray:
         """Scores as ``score.js`` computes them."""
         model = json.loads(contents)
         total = np.full(len(rows), model["constant"])

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.exports.description import ColumnLine, Description
-from didyma.exports.engine import LuceneEngine, refuse_clipping
+from didyma.exports.description import ColumnLine, Description, FloatArray
+from didyma.exports.engine import LuceneEngine
 from didyma.exports.trees import (
     LARGEST,
     Branch,
@@ -42,7 +42,6 @@ class Solr(LuceneEngine):
 
     def render(self, description: Description, names: Sequence[str], name: str) -> bytes:
         """The JSON of a model."""
-        refuse_clipping(description, names, self.title)
         if description.tables:
             return self.as_json(_trees(description, names, name))
         weights = {names[line.column]: line.weight for line in description.lines}
@@ -54,9 +53,7 @@ class Solr(LuceneEngine):
         }
         return self.as_json(model)
 
-    def score(
-        self, contents: bytes, names: Sequence[str], rows: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def score(self, contents: bytes, names: Sequence[str], rows: FloatArray) -> FloatArray:
         """Scores as Solr computes them."""
         model = json.loads(contents)
         if "trees" in model["params"]:
@@ -72,7 +69,7 @@ class Solr(LuceneEngine):
 
 
 def _feature(line: ColumnLine, name: str) -> dict[str, Any]:
-    if line.centre == 0 and line.scale == 1:
+    if not line.scaled:
         return {"name": name}
     params = {"avg": repr(line.centre), "std": repr(line.scale)}  # Solr wants them as texts
     return {

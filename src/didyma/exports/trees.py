@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.exports.description import Description, Stairs
+from didyma.exports.description import Description, FloatArray, Stairs
 
 LARGEST = float(np.finfo(np.float32).max)
 
@@ -39,18 +39,23 @@ def trees_of(description: Description) -> list[Branch]:
     return [tree if isinstance(tree, Branch) else Branch(0, 0.0, tree, tree) for tree in trees]
 
 
+def level_order(tree: BranchOrLeaf) -> list[tuple[BranchOrLeaf, int]]:
+    """Nodes level by level, each with the place of its low child; the high one comes next."""
+    nodes, low_children = [tree], []
+    for node in nodes:  # which grows
+        low_children.append(len(nodes))
+        if isinstance(node, Branch):
+            nodes += [node.low, node.high]
+    return list(zip(nodes, low_children))
+
+
 def columns_of(trees: Iterable[BranchOrLeaf]) -> list[int]:
     """Columns that trees look at, in ascending order."""
-    columns, waiting = set[int](), [*trees]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, Branch):
-            columns.add(node.column)
-            waiting += [node.low, node.high]
-    return sorted(columns)
+    nodes = (node for tree in trees for node, _ in level_order(tree))
+    return sorted({node.column for node in nodes if isinstance(node, Branch)})
 
 
-def _tree(stairs: Sequence[Stairs], values: NDArray[np.float64]) -> BranchOrLeaf:
+def _tree(stairs: Sequence[Stairs], values: FloatArray) -> BranchOrLeaf:
     if not stairs:
         return float(values)
     first, *rest = stairs
@@ -95,7 +100,7 @@ def first_above(threshold: float) -> float:
 Read: TypeAlias = "Callable[[Any, NDArray[Any]], float | tuple[NDArray[np.bool_], Any, Any]]"
 
 
-def descend(root: Any, rows: NDArray[Any], read: Read) -> NDArray[np.float64]:
+def descend(root: Any, rows: NDArray[Any], read: Read) -> FloatArray:
     """The leaves of rows in a tree of some format.
 
     ``read(node, rows)`` gives the value of a leaf, or which of the rows go to the left, and the
@@ -116,7 +121,7 @@ def descend(root: Any, rows: NDArray[Any], read: Read) -> NDArray[np.float64]:
 
 def sum_of_trees(
     roots: Iterable[Any], rows: NDArray[Any], read: Read, precision: type[np.floating[Any]]
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """The sum over trees of the leaves of rows, both in a precision; ``read`` is as above."""
     values, total = rows.astype(precision), np.zeros(len(rows), precision)
     for root in roots:

@@ -20,14 +20,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from didyma.errors import DataError
-from didyma.exports.description import ColumnLine, Description
+from didyma.exports.description import ColumnLine, Description, FloatArray
 from didyma.exports.engine import Engine, spelled
 from didyma.exports.trees import Branch, BranchOrLeaf, trees_of
-
-RowValues = NDArray[np.float64]
 
 TOKENS = re.compile(r"\s*([A-Za-z_]\w*|(?:\d+\.?\d*(?:[eE][+-]?\d+)?)|<=|==|[-+*/(),])")
 BODY = r"function\s+(\w+)\s*\(\s*\)\s*\{\s*expression\s*(?::([^\n]*)\n|\{([^{}]*)\})\s*\}"
@@ -67,13 +64,11 @@ class Vespa(Engine):
         text = _block(f"rank-profile {profile}", *features, total, phase)
         return f"{COMMENT}{text}\n".encode()
 
-    def score(
-        self, contents: bytes, names: Sequence[str], rows: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def score(self, contents: bytes, names: Sequence[str], rows: FloatArray) -> FloatArray:
         """Scores by the text of the profile."""
         attributes = dict(zip(names, rows.T))
-        found = evaluate_function(contents.decode(), "score", attributes)
-        return np.broadcast_to(found, len(rows)).astype(np.float64)
+        scores = evaluate_function(contents.decode(), "score", attributes)
+        return np.broadcast_to(scores, len(rows)).astype(np.float64)
 
 
 def _block(head: str, *parts: str) -> str:
@@ -110,7 +105,7 @@ def _if(node: BranchOrLeaf, names: Sequence[str]) -> str:
     return f"if ({x} <= {_number(node.threshold)}, {low}, {high})"
 
 
-def evaluate_function(profile: str, name: str, attributes: Mapping[str, RowValues]) -> RowValues:
+def evaluate_function(profile: str, name: str, attributes: Mapping[str, FloatArray]) -> FloatArray:
     """The values of a function of a rank profile, given those of attributes for all rows.
 
     >>> text = "function a() {\\n expression: attribute(x)\\n}"
@@ -126,13 +121,13 @@ def evaluate_function(profile: str, name: str, attributes: Mapping[str, RowValue
 class _Expression:
     """One expression while it is read; values are those of all rows at once."""
 
-    def __init__(self, bodies: Mapping[str, str], attributes: Mapping[str, RowValues]) -> None:
+    def __init__(self, bodies: Mapping[str, str], attributes: Mapping[str, FloatArray]) -> None:
         self.bodies, self.attributes = bodies, attributes
-        self.evaluated: dict[str, RowValues] = {}
+        self.evaluated: dict[str, FloatArray] = {}
         self.tokens: list[str] = []
         self.place = 0
 
-    def function(self, name: str) -> RowValues:
+    def function(self, name: str) -> FloatArray:
         """The values of a function, which are computed once."""
         if name not in self.evaluated:
             outer = self.tokens, self.place
@@ -160,29 +155,29 @@ class _Expression:
         if self.take(wanted) is None:
             raise DataError(f"expected {wanted!r}, found {self.next_token()!r}", field="expression")
 
-    def comparison(self) -> RowValues:
+    def comparison(self) -> FloatArray:
         left = self.sum()
         if sign := self.take("<=", "=="):
             compare = operator.le if sign == "<=" else operator.eq
             return np.asarray(compare(left, self.sum()), np.float64)
         return left
 
-    def sum(self) -> RowValues:
+    def sum(self) -> FloatArray:
         return self.chain(self.product, {"+": operator.add, "-": operator.sub})
 
-    def product(self) -> RowValues:
+    def product(self) -> FloatArray:
         return self.chain(self.value, {"*": operator.mul, "/": operator.truediv})
 
     def chain(
-        self, part: Callable[[], RowValues], signs: Mapping[str, Callable[[Any, Any], Any]]
-    ) -> RowValues:
+        self, part: Callable[[], FloatArray], signs: Mapping[str, Callable[[Any, Any], Any]]
+    ) -> FloatArray:
         """Parts with signs between them, from left to right."""
         total = part()
         while sign := self.take(*signs):
             total = signs[sign](total, part())
         return total
 
-    def value(self) -> RowValues:
+    def value(self) -> FloatArray:
         if self.take("-"):
             return -self.value()
         if self.take("("):
@@ -193,7 +188,7 @@ class _Expression:
         self.place += 1
         return np.asarray(np.float64(token)) if token[:1].isdigit() else self.named(token)
 
-    def named(self, name: str) -> RowValues:
+    def named(self, name: str) -> FloatArray:
         """A function of the profile, a feature or a built-in function."""
         if name in self.bodies:
             return self.function(name)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.exports.description import Description
-from didyma.exports.engine import Engine, refuse_lines
-from didyma.exports.trees import Branch, BranchOrLeaf, first_above, sum_of_trees, trees_of
+from didyma.exports.description import Description, FloatArray
+from didyma.exports.engine import Engine
+from didyma.exports.trees import Branch, first_above, level_order, sum_of_trees, trees_of
 
 NO_PARENT = 2147483647
 
@@ -20,13 +20,13 @@ class XGBoost(Engine):
     """Trees of XGBoost, whose margins are the scores."""
 
     title = "XGBoost"
+    takes_lines = False
     unnamed = "f{place}"
     precision = np.float32
     illegal = r"[\[\]<]"
 
     def render(self, description: Description, names: Sequence[str], name: str) -> bytes:
         """The JSON of a model."""
-        refuse_lines(description, self.title)
         branches = trees_of(description)
         trees = [_tree(number, tree, len(names)) for number, tree in enumerate(branches)]
         named = description.features.names is not None
@@ -52,9 +52,7 @@ class XGBoost(Engine):
         }
         return json.dumps({"learner": learner, "version": [2, 0, 0]}).encode()
 
-    def score(
-        self, contents: bytes, names: Sequence[str], rows: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def score(self, contents: bytes, names: Sequence[str], rows: FloatArray) -> FloatArray:
         """Scores by the rules of the format."""
         trees = json.loads(contents)["learner"]["gradient_booster"]["model"]["trees"]
         return sum_of_trees([(tree, 0) for tree in trees], rows, _read, self.precision)
@@ -72,16 +70,15 @@ def _read(node: tuple[dict[str, list[Any]], int], rows: NDArray[np.float32]) -> 
 
 
 def _tree(number: int, tree: Branch, n_columns: int) -> dict[str, Any]:
-    # The children of a node must be neighbours, so nodes stand level by level.
-    nodes: list[BranchOrLeaf] = [tree]
-    left, right, parents = [], [], [NO_PARENT]
-    for place, node in enumerate(nodes):  # which grows
-        inner = isinstance(node, Branch)
-        left.append(len(nodes) if inner else -1)
-        right.append(len(nodes) + 1 if inner else -1)
+    nodes = level_order(tree)  # in which the children of a node are neighbours, as they must be
+    splits, parents = [], [NO_PARENT]
+    for place, (node, low) in enumerate(nodes):
         if isinstance(node, Branch):
-            nodes += [node.low, node.high]
+            splits.append((first_above(node.threshold), node.column, low, low + 1))
             parents += [place, place]
+        else:
+            splits.append((node, 0, -1, -1))
+    conditions, columns, left, right = map(list, zip(*splits))
     filler = [0.0] * len(nodes)
     return {
         "base_weights": filler,
@@ -95,10 +92,8 @@ def _tree(number: int, tree: Branch, n_columns: int) -> dict[str, Any]:
         "loss_changes": filler,
         "parents": parents,
         "right_children": right,
-        "split_conditions": [
-            first_above(node.threshold) if isinstance(node, Branch) else node for node in nodes
-        ],
-        "split_indices": [node.column if isinstance(node, Branch) else 0 for node in nodes],
+        "split_conditions": conditions,
+        "split_indices": columns,
         "split_type": [0] * len(nodes),
         "sum_hessian": filler,
         "tree_param": {

@@ -95,10 +95,10 @@ class BearerTokens:
             return None
         header = authorization or ""
         scheme, _, token = header.partition(" ")
-        given = _digest((token if scheme.lower() == "bearer" else header).strip())
-        if not sum([hmac.compare_digest(given, digest) for digest in self._digests]):
+        digest_sent = _digest((token if scheme.lower() == "bearer" else header).strip())
+        if not sum([hmac.compare_digest(digest_sent, digest) for digest in self._digests]):
             raise HTTPError(401, "expected a valid token as Authorization: Bearer …")
-        return given
+        return digest_sent
 
 
 def _digest(token: str) -> bytes:
@@ -128,9 +128,11 @@ class AllowedHosts:
         for name in named:
             if _name(name) != name.lower():
                 raise DataError(f"expected a host without port or path, found {name!r:.80}")
-        own = f"[{bound}]" if ":" in bound else bound
+        bound_name = f"[{bound}]" if ":" in bound else bound
         self._any = not (is_loopback(bound) or named)
-        self._names = dict.fromkeys([*LOOPBACK, own.lower(), *(name.lower() for name in named)])
+        self._names = dict.fromkeys(
+            [*LOOPBACK, bound_name.lower(), *(name.lower() for name in named)]
+        )
 
     def check(self, host: str | None, origin: str | None) -> None:
         """Raise status 403 for another host, or for a page of another site."""

@@ -153,8 +153,8 @@ class Observer:
         if last is not None and self.shadows is not None and name in self.shadows.by_name:
             works.append(("shadow", partial(_ask_shadow, self.shadows, name, last, ask, watch)))
         if samples is not None and samples.chooses():
-            told = name, model.version, query, ranking
-            works.append(("sample", lambda: samples.write(record_of(*told))))
+            answer = name, model.version, query, ranking
+            works.append(("sample", lambda: samples.write(record_of(*answer))))
         return works
 
 

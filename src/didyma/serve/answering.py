@@ -5,21 +5,22 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from prometheus_client import Histogram
 
 from didyma.errors import DataError
 from didyma.serve.afterwards import Observer
-from didyma.serve.dialects import Question
+from didyma.serve.dialects import Question, steps_of, whole
 from didyma.serve.documents import first_scores, read_documents, sizes_of
 from didyma.serve.limits import Limits
 from didyma.serve.logs import log
 from didyma.serve.metrics import ServiceMetrics
-from didyma.serve.native import SEARCH, ScoreQuestion, SearchQuestion
+from didyma.serve.native import SEARCH, ScoreQuestion, SearchBody
 from didyma.serve.responses import HTTPError
 from didyma.serve.served import ServedIndexes, ServedModels
 from didyma.text.observation import Scored, observing
@@ -31,12 +32,13 @@ if TYPE_CHECKING:
 TOP_N, CANDIDATES = 10, 100  # of a search, unless a request or the limits say otherwise
 
 
+@dataclass(frozen=True)
 class Answering:
     """Answers questions; ``fields`` of each call are for the log.
 
     But for ``afterwards``, which is work for when the answer is sent.
 
-    Parameters
+    Attributes
     ----------
     models : ServedModels
     indexes : ServedIndexes
@@ -50,20 +52,13 @@ class Answering:
         Watches answers.
     """
 
-    def __init__(
-        self,
-        models: ServedModels,
-        indexes: ServedIndexes,
-        limits: Limits,
-        metrics: ServiceMetrics,
-        *,
-        log_queries: bool,
-        then: Sequence[Step] = (),
-        observer: Observer,
-    ) -> None:
-        self.models, self.indexes, self.limits = models, indexes, limits
-        self.metrics, self.log_queries, self.then = metrics, log_queries, then
-        self.observer = observer
+    models: ServedModels
+    indexes: ServedIndexes
+    limits: Limits
+    metrics: ServiceMetrics
+    log_queries: bool
+    then: Sequence[Step]
+    observer: Observer
 
     def rank(self, question: Question, fields: dict[str, Any]) -> Ranking:
         """The documents of a request, the best first."""
@@ -73,8 +68,9 @@ class Answering:
         self, questions: Sequence[Question], fields: dict[str, Any], part: str = ""
     ) -> list[Ranking]:
         """The rankings of several; errors name the ``part`` by its number."""
-        self.limits.check_documents(sum(len(question.documents) for question in questions))
-        fields |= {"documents": sum(len(question.documents) for question in questions)}
+        n_documents = sum(len(question.documents) for question in questions)
+        self.limits.check_documents(n_documents)
+        fields["documents"] = n_documents
         read, sizes = [], []
         for n, question in enumerate(questions):
             name = self.models.resolve(question.model)
@@ -82,7 +78,7 @@ class Answering:
             versions = [*fields.get("version", "").split(","), model.version]
             fields |= {"model": name, "version": ",".join(dict.fromkeys(filter(None, versions)))}
             reranker = model.reranker
-            with _within(f"{part} {n}" if part else ""):
+            with _placed(part, n):
                 scores = _scores(question, uses_scores=reranker.uses_scores)
                 schema = reranker.schema_
                 passages = read_documents(question.documents, schema, question.rank_fields)
@@ -94,7 +90,7 @@ class Answering:
             scored: list[Scored] = []
             with (
                 self._measured(question.query, fields, self.metrics.rank_seconds, name),
-                _within(f"{part} {n}" if part else ""),
+                _placed(part, n),
                 observing(scored.append),
             ):
                 explain = question.explain or question.spans is not None
@@ -117,37 +113,32 @@ class Answering:
     ) -> tuple[list[float], list[str]]:
         """The chance of relevance of each pair, and notes."""
         scores = question.scores
-        if scores is not None and len(scores) != len(question.documents):
-            raise DataError(
-                f"expected {len(question.documents)}, found {len(scores)}", field="scores"
-            )
-        rows: dict[str, list[int]] = {}
+        _check_one_each(scores, question.documents)
+        rows_of: dict[str, list[int]] = {}
         for row, query in enumerate(question.queries):
-            rows.setdefault(query, []).append(row)
+            rows_of.setdefault(query, []).append(row)
         questions = [
             Question(
                 query,
-                [question.documents[row] for row in own],
+                [question.documents[row] for row in rows],
                 question.model,
-                scores=None if scores is None else [scores[row] for row in own],
+                scores=None if scores is None else [scores[row] for row in rows],
                 then=(),
             )
-            for query, own in rows.items()
+            for query, rows in rows_of.items()
         ]
         chances = [0.0] * len(question.documents)
         notes: dict[str, None] = {}
         rankings = self.rank_all(questions, fields, "query" if len(questions) > 1 else "")
-        for own, ranked in zip(rows.values(), rankings):
+        for rows, ranked in zip(rows_of.values(), rankings):
             notes |= dict.fromkeys(ranked.notes)
             for one in ranked:
                 if one.probability is None:
                     raise DataError("the model has learned no chances of relevance: ask for a rank")
-                chances[own[one.index]] = one.probability
+                chances[rows[one.index]] = one.probability
         return chances, list(notes)
 
-    def search(
-        self, question: SearchQuestion, fields: dict[str, Any]
-    ) -> tuple[SearchQuestion, Ranking]:
+    def search(self, question: SearchBody, fields: dict[str, Any]) -> tuple[SearchBody, Ranking]:
         """The request with the names of index and model, and the passages that it asks for."""
         self.limits.check_search(question)
         name = self.indexes.resolve(question.index)
@@ -162,8 +153,8 @@ class Answering:
         find = partial(
             self.indexes.by_name[name].index.search,
             question.query,
-            question.top_n or min(TOP_N, self.limits.documents),
-            candidates=question.candidates or min(CANDIDATES, self.limits.documents),
+            whole(question.top_n) or min(TOP_N, self.limits.documents),
+            candidates=whole(question.candidates) or min(CANDIDATES, self.limits.documents),
         )
         scored: list[Scored] = []
         with (
@@ -173,14 +164,14 @@ class Answering:
         ):
             ranked = find(
                 reranker=None if served is None else served.reranker,
-                explain=question.explain,
-                then=self.then if question.then is None else question.then,
+                explain=bool(question.explain),
+                then=self.then if question.then is None else steps_of(question.then),
             )
         if model is not None and served is not None:
             again = lambda shadow: find(reranker=shadow)  # noqa: E731
             seen = model, served, question.query, ranked, scored, again
             fields["afterwards"] = self.observer.note(*seen)
-        return replace(question, index=name, model=model), ranked
+        return msgspec.structs.replace(question, index=name, model=model), ranked
 
     @contextmanager
     def _measured(
@@ -213,33 +204,33 @@ def _ask_again(question: Question, shadow: Any) -> Ranking:
 
 def _scores(question: Question, *, uses_scores: bool) -> Sequence[float] | None:
     """The first stage's scores, which a request has exactly if the model was trained so."""
-    scores, n_documents = question.scores, len(question.documents)
+    scores, documents = question.scores, question.documents
     if scores is not None and not uses_scores:
         raise DataError(
             "the model was trained without a first stage's: leave them out", field="scores"
         )
     if scores is None and uses_scores:
-        scores = first_scores(question.documents) if n_documents else []
+        scores = first_scores(documents) if documents else []
         if scores is None:
             raise DataError("expected the first stage's scores, found none", field="scores")
-    if scores is not None and len(scores) != n_documents:
-        raise DataError(f"expected {n_documents}, found {len(scores)}", field="scores")
+    _check_one_each(scores, documents)
     return scores
 
 
-def _within(part: str) -> Any:
-    """Errors of the block are those of a part of the request."""
-    return _placed(part) if part else nullcontext()
+def _check_one_each(scores: Sequence[float] | None, documents: Sequence[Any]) -> None:
+    if scores is not None and len(scores) != len(documents):
+        raise DataError(f"expected {len(documents)}, found {len(scores)}", field="scores")
 
 
 @contextmanager
-def _placed(part: str) -> Iterator[None]:
+def _placed(part: str, n: int) -> Iterator[None]:
+    """Errors of the block are those of the n-th part of the request, if that has parts."""
     try:
         yield
     except DataError as error:
-        if error.path is not None:
+        if not part or error.path is not None:
             raise
-        raise DataError(str(error), field=part) from None
+        raise DataError(str(error), field=f"{part} {n}") from None
 
 
 @contextmanager

@@ -6,11 +6,11 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from prometheus_client import Counter
@@ -26,12 +26,12 @@ from didyma import __version__
 from didyma.errors import DataError
 from didyma.execution import present_cores
 from didyma.judgements import JudgementStore
-from didyma.serve.access import AllowedHosts, BearerTokens, HostCheck
+from didyma.serve.access import PROBES, AllowedHosts, BearerTokens, HostCheck
 from didyma.serve.afterwards import Afterwards, Observer
 from didyma.serve.answering import Answering
 from didyma.serve.connections import ConnectionLimit
 from didyma.serve.dialects import Body, Dialect, Question, dialect_of
-from didyma.serve.limits import Limits, values_of
+from didyma.serve.limits import Limits
 from didyma.serve.logs import log
 from didyma.serve.memory import MemoryBudget, MemoryShare, give_memory_back
 from didyma.serve.metrics import ServiceMetrics
@@ -39,7 +39,7 @@ from didyma.serve.native import (
     NATIVE,
     Operation,
     ScoreQuestion,
-    SearchQuestion,
+    SearchBody,
     score_dialect_of,
 )
 from didyma.serve.openapi import description
@@ -53,6 +53,8 @@ from didyma.text.steps import Step
 
 EVERY = 1.0  # seconds between two looks at the files of models
 LATER = 4 << 20  # bytes of requests that are looked at after their answers
+
+DialectOf: TypeAlias = Callable[[str, Body], Dialect[Any]]
 
 
 class Service:
@@ -103,11 +105,10 @@ class Service:
         self.queue = WorkQueue(threads or present_cores(), self.limits.waiting)
         self.bodies = MemoryBudget(self.limits.in_flight, self.limits.seconds)
         self.room = ConnectionLimit(self.limits.connections, self.limits.seconds)
-        self.metrics = ServiceMetrics(self.queue, self.room, models, self.indexes)
         self.shadows = shadows or ServedModels([])
         self.afterwards = Afterwards(self.queue, LATER, self.limits.seconds)
         self.watch = Watch(models, self.afterwards.outcomes, samples)
-        self.metrics.register(self.watch)
+        self.metrics = ServiceMetrics(self.queue, self.room, models, self.indexes, self.watch)
         self.answering = Answering(
             models,
             self.indexes,
@@ -118,12 +119,11 @@ class Service:
             observer=Observer(self.watch, self.shadows, samples),
         )
         self._reload_all = asyncio.Event()
-        values_of(b"[]", 1)  # so that no request compiles
         self.app = Starlette(
             routes=[
                 *page_routes(),
-                self._get("/health", lambda: _json({"status": "ok"}), needs_token=False),
-                self._get("/ready", self._ready, needs_token=False),
+                self._get("/health", lambda: _json({"status": "ok"})),
+                self._get("/ready", self._ready),
                 self._get("/info", lambda: _json(self.info())),
                 self._get("/v1/models", lambda: _json(self.models.listed())),
                 self._get("/metrics", self.metrics.response),
@@ -139,24 +139,16 @@ class Service:
         )
         self.app.router.redirect_slashes = False
 
-    def _get(
-        self, path: str, respond: Callable[[], Response], *, needs_token: bool = True
-    ) -> Route:
+    def _get(self, path: str, respond: Callable[[], Response]) -> Route:
         async def endpoint(request: Request) -> Response:  # on the event loop, which is never full
-            if needs_token:
+            if path not in PROBES:
                 self.tokens.check(request.headers.get("authorization"))
             return respond()
 
         return Route(path, endpoint)
 
-    def _post(self, path: str, dialect_of: Callable[[str, Body], Dialect[Any]]) -> Route:
-        """A route whose requests are in the dialect that path and body tell."""
-
-        async def respond(request: Request, share: MemoryShare) -> Response:
-            asked = request.scope["path"]
-            return await self._respond(request, share, lambda body: dialect_of(asked, body))
-
-        return Route(path, HeldRequests(respond, self), methods=["POST"])
+    def _post(self, path: str, dialect_of: DialectOf) -> Route:
+        return Route(path, HeldRequests(self, dialect_of), methods=["POST"])
 
     def _ready(self) -> Response:
         """Whether the queue has room for a request."""
@@ -172,7 +164,7 @@ class Service:
             "limits": asdict(self.limits),
             "judgements": self.judgements is not None and bool(len(self.tokens)),
             "models": {
-                name: {**model.info, "kept": [own.version for own in self.models.versions(name)]}
+                name: {**model.info, "kept": [old.version for old in self.models.versions(name)]}
                 for name, model in self.models.by_name.items()
             },
             "indexes": {name: index.info for name, index in self.indexes.by_name.items()},
@@ -187,7 +179,7 @@ class Service:
             has_indexes=bool(self.indexes.by_name),
         )
 
-    async def _respond(
+    async def respond(
         self, request: Request, share: MemoryShare, dialect_for: Callable[[Body], Dialect[Any]]
     ) -> Response:
         """Answer a request, or send an error; count it and log it."""
@@ -249,7 +241,7 @@ class Service:
         question = dialect.read(body)
         ranked: Any
         try:
-            if isinstance(question, SearchQuestion):
+            if isinstance(question, SearchBody):
                 question, ranked = self.answering.search(question, fields)
             elif isinstance(question, ScoreQuestion):
                 ranked = self.answering.score(question, fields)
@@ -317,24 +309,23 @@ class Service:
             log(logging.ERROR, "reload failed", error=error, **fields)
         else:
             counter.labels(name, "done").inc()
-            version = getattr(served.by_name[name], "version", None)  # an index has none
-            told = {} if version is None else {"version": version}
-            log(logging.INFO, "reload", **fields, **told)
+            if (version := getattr(served.by_name[name], "version", None)) is not None:
+                fields["version"] = version  # which an index has not
+            log(logging.INFO, "reload", **fields)
 
 
 class HeldRequests:
-    """A route whose requests hold memory (`MemoryShare`) until their responses are sent."""
+    """Requests in the dialect of their path and body, which hold memory until they are answered."""
 
-    def __init__(
-        self, respond: Callable[[Request, MemoryShare], Awaitable[Response]], service: Service
-    ) -> None:
-        self._respond, self._service = respond, service
+    def __init__(self, service: Service, dialect_of: DialectOf) -> None:
+        self._service, self._dialect_of = service, dialect_of
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond."""
         with self._service.bodies.share() as share:
             request = Request(scope, receive, send)
-            response = await self._respond(request, share)
+            dialect_for = partial(self._dialect_of, scope["path"])
+            response = await self._service.respond(request, share, dialect_for)
             share.resize(len(response.body))
             with suppress(TimeoutError):  # uvicorn then ends the connection
                 async with share.waiting(self._service.limits.seconds):
@@ -352,7 +343,7 @@ def _json(value: Any, status: int = 200) -> Response:
 
 
 def _error(request: Request, error: Exception) -> Response:
-    """The response to an error outside of `Service._respond`."""
+    """The response to an error outside of `Service.respond`."""
     if isinstance(error, HTTPException):
         reason = f"{error.detail}: {request.method} {request.url.path}"
         return error_response(HTTPError(error.status_code, reason), error.headers)

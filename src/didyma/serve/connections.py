@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum
 from typing import Any
@@ -124,11 +125,21 @@ def _probes_alone(app: ASGIApp) -> ASGIApp:
     return answer
 
 
+def _then_reset_timeout(handle: Callable[..., None]) -> Any:
+    """An event of uvicorn's, after which the connection may wait for something else."""
+
+    def handle_and_reset(self: BoundedConnection, *arguments: Any) -> None:
+        handle(self, *arguments)
+        self._reset_timeout()
+
+    return handle_and_reset
+
+
 class BoundedConnection(H11Protocol):
     """A connection of uvicorn's with timeouts for what its client does."""
 
-    def __init__(self, room: ConnectionLimit, /, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, room: ConnectionLimit, /, **options: Any) -> None:
+        super().__init__(**options)
         self._room = room
         self._awaited: Awaited | None = None
         self._limit: asyncio.TimerHandle | None = None
@@ -149,35 +160,12 @@ class BoundedConnection(H11Protocol):
         if self._limit is not None:
             self._limit.cancel()
 
-    def data_received(self, data: bytes) -> None:
-        """Read on."""
-        super().data_received(data)
-        self._reset_timeout()
-
-    def on_response_complete(self) -> None:
-        """Wait for the next request."""
-        super().on_response_complete()
-        self._reset_timeout()
-
-    def timeout_keep_alive_handler(self) -> None:
-        """End a connection without a next request."""
-        super().timeout_keep_alive_handler()
-        self._reset_timeout()
-
-    def shutdown(self) -> None:
-        """End a connection without a request."""
-        super().shutdown()
-        self._reset_timeout()
-
-    def pause_writing(self) -> None:
-        """Wait for the client to take what was sent."""
-        super().pause_writing()
-        self._reset_timeout()
-
-    def resume_writing(self) -> None:
-        """Send on."""
-        super().resume_writing()
-        self._reset_timeout()
+    data_received = _then_reset_timeout(H11Protocol.data_received)
+    on_response_complete = _then_reset_timeout(H11Protocol.on_response_complete)
+    timeout_keep_alive_handler = _then_reset_timeout(H11Protocol.timeout_keep_alive_handler)
+    shutdown = _then_reset_timeout(H11Protocol.shutdown)
+    pause_writing = _then_reset_timeout(H11Protocol.pause_writing)
+    resume_writing = _then_reset_timeout(H11Protocol.resume_writing)
 
     def _reset_timeout(self) -> None:
         """Set the timeout of what is waited for now, unless that was waited for before."""

@@ -80,17 +80,15 @@ Then: TypeAlias = Annotated[
 ]
 
 
-def steps_of(then: list[StepBody] | None) -> list[Step] | None:
-    """Steps that a request asks for; None if it asks for those of the server."""
-    return None if then is None else [_step(n, body) for n, body in enumerate(then)]
-
-
-def _step(n: int, body: StepBody) -> Step:
-    try:
-        step: Step = STEPS[type(body)](**msgspec.structs.asdict(body))
-        return step
-    except DataError as error:
-        raise DataError(error.problem, field=f"then {n}, {error.field}") from None
+def steps_of(then: Sequence[StepBody]) -> list[Step]:
+    """Steps that a request asks for."""
+    steps: list[Step] = []
+    for n, body in enumerate(then):
+        try:
+            steps.append(STEPS[type(body)](**msgspec.structs.asdict(body)))
+        except DataError as error:
+            raise DataError(error.problem, field=f"then {n}, {error.field}") from None
+    return steps
 
 
 class SpanRequest(Struct):
@@ -191,7 +189,7 @@ class RankBody(Struct, kw_only=True):
             scores=self.scores,
             query_vector=self.query_vector,
             explain=bool(self.explain),
-            then=steps_of(self.then),
+            then=None if self.then is None else steps_of(self.then),
             **more,
         )
 
@@ -391,8 +389,8 @@ def checked_query(query: str) -> str:
 
 def _returned(question: Question, one: Ranked) -> dict[str, Any]:
     """A document as it was given, and always with a text."""
-    given = question.documents[one.index]
-    return {"text": one.text, **({} if isinstance(given, str) else given)}
+    document = question.documents[one.index]
+    return {"text": one.text, **({} if isinstance(document, str) else document)}
 
 
 def _relevant_spans(one: Ranked, asked: SpanRequest | None) -> list[RelevantSpan] | UnsetType:

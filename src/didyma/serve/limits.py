@@ -15,7 +15,7 @@ from didyma.serve.responses import HTTPError
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from didyma.serve.native import SearchQuestion
+    from didyma.serve.native import SearchBody
 
 VALUES = 64  # of JSON, for each document
 
@@ -107,10 +107,10 @@ class Limits:
         if total > self.text:
             raise HTTPError(413, f"expected at most {self.text} characters in all, found {total}")
 
-    def check_search(self, question: SearchQuestion) -> None:
+    def check_search(self, question: SearchBody) -> None:
         """Raise for a query that is too long, or that asks for too many passages."""
         self._check_query(question.query)
-        asked = max(question.top_n or 0, question.candidates or 0)
+        asked = int(max(question.top_n or 0, question.candidates or 0))
         if asked > self.documents:
             raise HTTPError(400, f"expected at most {self.documents} candidates, found {asked}")
 

@@ -21,8 +21,8 @@ LINES, PERIOD = 20, 10.0  # of a kind; seconds
 class JsonLines(logging.Formatter):
     """Log records as JSON: time, level, event, and the fields that `log` was given.
 
-    >>> said = {"msg": "request", "created": 0.0, "levelname": "INFO", "fields": {"status": 200}}
-    >>> JsonLines().format(logging.makeLogRecord(said))
+    >>> record = {"msg": "request", "created": 0.0, "levelname": "INFO", "fields": {"status": 200}}
+    >>> JsonLines().format(logging.makeLogRecord(record))
     '{"time":"1970-01-01T00:00:00.000Z","level":"INFO","event":"request","status":200}'
     """
 
@@ -77,8 +77,8 @@ class BoundedStream(logging.StreamHandler[TextIO]):
                 fields = {"of": event, "lines": count - LINES} | (
                     {"status": status} if status else {}
                 )
-                said = {"msg": "left out", "levelname": "WARNING", "fields": fields}
-                super().emit(logging.makeLogRecord(said))
+                record = {"msg": "left out", "levelname": "WARNING", "fields": fields}
+                super().emit(logging.makeLogRecord(record))
         self._counts.clear()
 
 

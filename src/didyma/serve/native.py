@@ -28,7 +28,6 @@ from didyma.serve.dialects import (
     has_instead_of_documents,
     ranked_item,
     steps_of,
-    whole,
 )
 from didyma.serve.documents import GivenDocument
 from didyma.serve.responses import HTTPError
@@ -36,22 +35,8 @@ from didyma.serve.responses import HTTPError
 if TYPE_CHECKING:
     from didyma.ranking.ranked import Ranking
     from didyma.serve.app import Service
-    from didyma.text.steps import Step
 
 NO_TOKENS = "expected a server with tokens (--token-file): without them nobody may change anything"
-
-
-@dataclass(frozen=True)
-class SearchQuestion:
-    """A search request; ``index`` and ``model`` are names, if there are any."""
-
-    query: str
-    top_n: int | None = None
-    candidates: int | None = None
-    index: str | None = None
-    model: str | None = None
-    explain: bool = False
-    then: Sequence[Step] | None = None
 
 
 class SearchBody(Struct):
@@ -93,7 +78,7 @@ class SearchAnswer(Struct):
     notes: list[str] | UnsetType = UNSET
 
 
-class SearchDialect(Dialect[SearchQuestion]):
+class SearchDialect(Dialect[SearchBody]):
     """Passages of an index, with their places in its own order."""
 
     name = "search"
@@ -101,18 +86,11 @@ class SearchDialect(Dialect[SearchQuestion]):
     answered = SearchAnswer
     summary = "Find the passages of an index that are relevant to a query."
 
-    def _question(self, body: SearchBody) -> SearchQuestion:
-        return SearchQuestion(
-            query=body.query,
-            top_n=whole(body.top_n),
-            candidates=whole(body.candidates),
-            index=body.index,
-            model=body.model,
-            explain=bool(body.explain),
-            then=steps_of(body.then),
-        )
+    def _question(self, body: SearchBody) -> SearchBody:
+        steps_of(body.then or ())  # which are checked before anything is looked for
+        return body
 
-    def _answer(self, id: str, question: SearchQuestion, ranked: Ranking) -> SearchAnswer:
+    def _answer(self, id: str, question: SearchBody, ranked: Ranking) -> SearchAnswer:
         results = [
             SearchItem(
                 str(one.id),
@@ -120,7 +98,7 @@ class SearchDialect(Dialect[SearchQuestion]):
                 one.score,
                 FirstStagePlace(one.first_score or 0.0, one.first_rank or 0),
                 one.metadata or UNSET,
-                **ranked_item(one, explain=question.explain),
+                **ranked_item(one, explain=bool(question.explain)),
             )
             for one in ranked
         ]
@@ -156,9 +134,10 @@ class ScoreBody(Struct):
 class TextPairsBody(Struct):
     """The same as vLLM's clients say it."""
 
-    text_1: Queries
-    text_2: Documents
-    documents: None = None  # which would make it a request of this server's own
+    query: Queries = msgspec.field(name="text_1")
+    documents: Documents = msgspec.field(name="text_2")
+    # A request with this key would be one of this server's own.
+    no_documents: None = msgspec.field(name="documents", default=None)
     model: str | None = None
     scores: list[float] | None = None
 
@@ -191,7 +170,14 @@ class ScoreDialect(Dialect[ScoreQuestion]):
     summary = "The chance that documents are relevant to queries, pair by pair."
 
     def _question(self, body: Any) -> ScoreQuestion:
-        return _pairs(body.query, body.documents, body.model, body.scores)
+        documents = body.documents if isinstance(body.documents, list) else [body.documents]
+        queries = body.query if isinstance(body.query, list) else [body.query] * len(documents)
+        if len(queries) != len(documents):
+            expected = f"expected one, or {len(documents)}"
+            raise DataError(f"{expected}, found {len(queries)}", field="query")
+        for query in body.query if isinstance(body.query, list) else [body.query]:
+            checked_query(query)
+        return ScoreQuestion(queries, documents, body.model, body.scores)
 
     def _answer(
         self, id: str, question: ScoreQuestion, ranked: tuple[list[float], list[str]]
@@ -207,9 +193,6 @@ class VllmScoreDialect(ScoreDialect):
     name = "vllm score"
     body = TextPairsBody
 
-    def _question(self, body: Any) -> ScoreQuestion:
-        return _pairs(body.text_1, body.text_2, body.model, body.scores)
-
 
 SCORE, VLLM_SCORE = ScoreDialect(), VllmScoreDialect()
 SCORE_DIALECTS = (SCORE, VLLM_SCORE)
@@ -224,18 +207,6 @@ def score_dialect_of(path: str, body: Body = b"{}") -> ScoreDialect:
     if not path.endswith("/score"):
         raise HTTPError(404, f"expected a path that ends in /score, found {path:.80}")
     return VLLM_SCORE if has_instead_of_documents("text_1", body) else SCORE
-
-
-def _pairs(
-    query: str | list[str], documents: Any, model: str | None, scores: list[float] | None
-) -> ScoreQuestion:
-    listed = documents if isinstance(documents, list) else [documents]
-    queries = query if isinstance(query, list) else [query] * len(listed)
-    if len(queries) != len(listed):
-        raise DataError(f"expected one, or {len(listed)}, found {len(queries)}", field="query")
-    for text in queries if isinstance(query, list) else [query]:
-        checked_query(text)
-    return ScoreQuestion(queries, listed, model, scores)
 
 
 Requests: TypeAlias = Annotated[
@@ -279,8 +250,8 @@ class BatchDialect(Dialect[Sequence[Question]]):
     def _answer(
         self, id: str, question: Sequence[Question], ranked: Sequence[Ranking]
     ) -> BatchAnswer:
-        pairs = zip(question, ranked)
-        return BatchAnswer(id, [COHERE._answer(f"{id}-{n}", *own) for n, own in enumerate(pairs)])
+        pairs = enumerate(zip(question, ranked))
+        return BatchAnswer(id, [COHERE._answer(f"{id}-{n}", *pair) for n, pair in pairs])
 
 
 BATCH = BatchDialect()
@@ -344,9 +315,9 @@ class Judging(Operation):
         if service.judgements is None:
             raise HTTPError(404, "expected a server that keeps judgements (--judgements)")
         service.limits.check_documents(len(self.judgements))
-        said = [Judgement.of(msgspec.to_builtins(own)) for own in self.judgements]
-        fields["judgements"] = service.judgements.add(said)
-        return JudgingAnswer(len(said))
+        judgements = [Judgement.of(msgspec.to_builtins(given)) for given in self.judgements]
+        fields["judgements"] = service.judgements.add(judgements)
+        return JudgingAnswer(len(judgements))
 
 
 class JudgingAnswer(Struct):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -52,6 +52,7 @@ ABOUT: dict[str, tuple[str, str, dict[str, str]]] = {
     "/info": ("Its models and limits.", JSON, GUARDED),
     "/v1/models": ("Names of its models.", JSON, GUARDED),
     "/metrics": ("Counts and durations, for Prometheus.", TEXT, GUARDED),
+    "/watch": ("What models were asked and answered, and their drift.", JSON, GUARDED),
     "/openapi.json": ("This description.", JSON, GUARDED),
 }
 SCHEMAS = {JSON: {"type": "object"}, TEXT: {"type": "string"}}
@@ -103,9 +104,11 @@ def description(
         responses |= {status: {"description": why} for status, why in others.items()}
         about: dict[str, Any] = {"summary": text, "responses": responses}
         paths[path] = {"get": about | ({"security": []} if path in PROBES else {})}
-    texts = [own.name for reranker in rerankers for own in reranker.schema_.of_role("text")]
+    texts = [field.name for reranker in rerankers for field in reranker.schema_.of_role("text")]
     _describe_documents(components, list(dict.fromkeys((*NAMES["passage"], *texts))))
-    _describe_counts(components)
+    for schema in _objects(components):
+        if schema.pop("multipleOf", None) == 1:
+            schema["type"] = "integer"
     _describe_limits(components, limits)
     _describe_scores(components, uses_scores)
     document: dict[str, Any] = {
@@ -128,7 +131,9 @@ def description(
 def _describe_documents(components: dict[str, Any], names: list[str]) -> None:
     """Say that an object has a text under one of the names, unless ``rank_fields`` has others."""
     is_text = [{"properties": {name: {"type": "string"}}, "required": [name]} for name in names]
-    _complete(components, {"anyOf": is_text})
+    for schema in _objects(components):
+        if schema.get("description") == DOCUMENT:
+            schema["anyOf"] = is_text
     body = components["DocumentsBody"]
     items = body["properties"]["documents"]["items"]
     body["if"] = {"required": ["rank_fields"], "properties": {"rank_fields": {"type": "array"}}}
@@ -137,26 +142,13 @@ def _describe_documents(components: dict[str, Any], names: list[str]) -> None:
     body["properties"]["documents"]["items"] = {"anyOf": [{"type": "string"}, objects]}
 
 
-def _complete(schema: Any, document: dict[str, Any]) -> None:
-    """Add to each description of a document what is true of it."""
+def _objects(schema: Any) -> Iterator[dict[str, Any]]:
+    """All objects within a schema."""
     if isinstance(schema, dict):
-        if schema.get("description") == DOCUMENT:
-            schema |= document
-        schema = list(schema.values())
-    if isinstance(schema, list):
-        for part in schema:
-            _complete(part, document)
-
-
-def _describe_counts(schema: Any) -> None:
-    """Numbers without a fraction are integers."""
-    if isinstance(schema, dict):
-        if schema.pop("multipleOf", None) == 1:
-            schema["type"] = "integer"
-        schema = list(schema.values())
-    if isinstance(schema, list):
-        for part in schema:
-            _describe_counts(part)
+        yield schema
+    if isinstance(schema, dict | list):
+        for part in list(schema.values() if isinstance(schema, dict) else schema):
+            yield from _objects(part)
 
 
 def _describe_limits(components: dict[str, Any], limits: Limits) -> None:

@@ -79,10 +79,10 @@ class SampleFile:
             self.outcomes[outcome] += 1
 
     def _write(self, record: Record) -> str:
-        kept = record if self._redact is None else self._redact(record)
-        if kept is None:
+        redacted = record if self._redact is None else self._redact(record)
+        if redacted is None:
             return "left out"
-        line = msgspec.json.encode(kept) + b"\n"
+        line = msgspec.json.encode(redacted) + b"\n"
         with self._lock:
             file = self._open()
             try:
@@ -130,10 +130,9 @@ def redaction(name: str) -> Redact:
     if not module or not colon or not function:
         raise DataError(f"expected MODULE:FUNCTION, found {name!r:.80}", field="redact")
     try:
-        found = getattr(import_module(module), function)
+        redact: Redact = getattr(import_module(module), function)
     except (ImportError, AttributeError) as error:
         raise DataError(f"cannot be imported: {error}", field="redact") from None
-    if not callable(found):
-        raise DataError(f"expected a function, found {type(found).__name__}", field="redact")
-    redact: Redact = found
+    if not callable(redact):
+        raise DataError(f"expected a function, found {type(redact).__name__}", field="redact")
     return redact

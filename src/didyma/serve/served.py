@@ -141,15 +141,15 @@ class ServedModel:
         return {
             "file": self.path.name,
             "loaded": _date(self.loaded),
-            "version": None if self.told is None else self.told.to_dict(),
+            "version": None if self.model_version is None else self.model_version.to_dict(),
             "verdict": UNGATED if self.reranker.gate_ is None else str(self.reranker.gate_),
             "uses_scores": self.reranker.uses_scores,
-            "fields": [{"field": own.name, "role": own.role} for own in self.fields],
+            "fields": [{"field": field.name, "role": field.role} for field in self.fields],
             "thresholds": self.thresholds,
         }
 
     @property
-    def told(self) -> ModelVersion | None:
+    def model_version(self) -> ModelVersion | None:
         """The version that its file tells."""
         version: ModelVersion | None = getattr(self.reranker, "version_", None)
         return version
@@ -157,7 +157,7 @@ class ServedModel:
     @property
     def version(self) -> str:
         """The id of its version, for headers, log and metrics."""
-        return UNKNOWN if self.told is None else self.told.id
+        return UNKNOWN if self.model_version is None else self.model_version.id
 
     @property
     def fields(self) -> list[SchemaField]:
@@ -201,7 +201,7 @@ class ServedModels(Served[ServedModel]):
     def _replace(self, name: str, served: ServedModel) -> None:
         with self._changing:
             super()._replace(name, served)
-            earlier = [own for own in self.versions(name) if own.version != served.version]
+            earlier = [model for model in self.versions(name) if model.version != served.version]
             self._history[name] = [*earlier[max(0, len(earlier) - self._keep) :], served]
 
     def versions(self, name: str) -> list[ServedModel]:
@@ -215,9 +215,9 @@ class ServedModels(Served[ServedModel]):
         """
         with self._changing:
             *earlier, _ = history = self.versions(name)
-            places = [n for n, own in enumerate(earlier) if version in (None, own.version)]
+            places = [n for n, model in enumerate(earlier) if version in (None, model.version)]
             if not places:
-                kept = ", ".join(own.version for own in earlier) or "there is none"
+                kept = ", ".join(model.version for model in earlier) or "there is none"
                 raise HTTPError(404, f"expected an earlier version that is kept: {kept}")
             self._history[name] = history[: places[-1] + 1]
             self.by_name[name] = history[places[-1]]
@@ -226,13 +226,13 @@ class ServedModels(Served[ServedModel]):
     @property
     def dimension(self) -> int:
         """The longest vector that documents of a model have; 0 if none have any."""
-        return max((own.reranker.vector_dimension for own in self.by_name.values()), default=0)
+        return max((model.reranker.vector_dimension for model in self.by_name.values()), default=0)
 
     def listed(self) -> dict[str, Any]:
         """The models as OpenAI's clients list them."""
         data = [
-            {"id": name, "object": "model", "created": int(own.loaded), "owned_by": "didyma"}
-            for name, own in self.by_name.items()
+            {"id": name, "object": "model", "created": int(model.loaded), "owned_by": "didyma"}
+            for name, model in self.by_name.items()
         ]
         return {"object": "list", "data": data}
 
@@ -241,7 +241,7 @@ class ServedModels(Served[ServedModel]):
         if reranker.uses_scores:
             log(logging.WARNING, "needs scores", model=name, reason=NEEDS_SCORES)
         scores = [1.0, 0.0] if reranker.uses_scores else None
-        reranker.rank("which", ["this", "that"], scores=scores)  # so that no request compiles
+        reranker.rank("which", ["this", "that"], scores=scores)  # imports what is imported late
         return ServedModel(path, reranker, time.time())
 
 
@@ -276,7 +276,7 @@ class ServedIndexes(Served[ServedIndex]):
 
         address = self._addresses[name]
         index = PassageIndex.open(path) if address is None else resolve(address)
-        index.search("which")  # so that no request compiles
+        index.search("which")  # imports what is imported late
         return ServedIndex(path, index, time.time())
 
 

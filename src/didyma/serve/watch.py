@@ -1,23 +1,17 @@
-"""What models were asked and what they answered: drift, probabilities, and what was missing."""
+"""Monitoring of models: drift, probabilities, missing signals, shadow models."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    Metric,
-)
-from prometheus_client.registry import Collector
 
 if TYPE_CHECKING:
     from didyma.ranking.ranked import Ranking
@@ -32,6 +26,7 @@ OVERLAPS = tuple(n / 10 for n in range(11))
 CORRELATIONS = tuple((n - 5) / 5 for n in range(11))
 DAYS = 30  # that are remembered
 NAMED = 5  # features of a day that are told
+DRIFT = ["level", "verdict", "n_queries", "untried", "departure", "distance", "inputs_distance"]
 RECENT = 32  # answers whose probabilities are counted at once
 PAUSE = 0.1  # seconds between two queries of a model that are looked at
 
@@ -131,11 +126,14 @@ def _ranks(scores: NDArray[Any]) -> NDArray[np.float64]:
     return means[place]
 
 
+@dataclass
 class ObservedDay:
     """The queries of a day to one version of a model, as sums."""
 
-    def __init__(self, day: date, version: str, ranges: Ranges, observed: Observed) -> None:
-        self.day, self.version, self.ranges, self.observed = day, version, ranges, observed
+    day: date
+    version: str
+    ranges: Ranges
+    observed: Observed
 
     @property
     def drift(self) -> Drift:
@@ -144,14 +142,12 @@ class ObservedDay:
 
     def to_dict(self) -> dict[str, Any]:
         """The drift, ready for JSON, with the features that differ most."""
-        drift = self.drift
-        told = drift.to_dict()
-        names = ("level", "verdict", "n_queries", "untried", "departure", "distance")
+        drift = self.drift.to_dict()
         return {
             "day": self.day.isoformat(),
             "version": self.version,
-            **{name: told[name] for name in (*names, "inputs_distance")},
-            "features": told["features"][:NAMED],
+            **{name: drift[name] for name in DRIFT},
+            "features": drift["features"][:NAMED],
         }
 
 
@@ -191,7 +187,7 @@ class ModelWatch:
             if self._of is not model:
                 self._sum_up()
                 self._of = model
-                self._thresholds = [(f"{own['asked']:g}", own["score"]) for own in model.thresholds]
+                self._thresholds = [(f"{at['asked']:g}", at["score"]) for at in model.thresholds]
             self._recent.append(scored.probability)
             if len(self._recent) >= RECENT:
                 self._sum_up()
@@ -201,17 +197,16 @@ class ModelWatch:
         recent, self._recent = self._recent, []
         if not recent:
             return
-        chances, highest = np.concatenate(recent), np.array([own.max() for own in recent])
+        chances, highest = np.concatenate(recent), np.array([each.max() for each in recent])
         self.chances.add(chances)
         for precision, threshold in self._thresholds:
             self.documents_above[precision] += int(np.count_nonzero(chances >= threshold))
             self.answers_above[precision] += int(np.count_nonzero(highest >= threshold))
 
-    def summed_up(self) -> Self:
-        """The same when all answers are counted."""
+    def sum_up(self) -> None:
+        """Count the probabilities of all answers so far."""
         with self._lock:
             self._sum_up()
-        return self
 
     def is_due(self) -> bool:
         """Whether it is time to look at a query again."""
@@ -263,8 +258,8 @@ class ModelWatch:
             }
 
 
-class Watch(Collector):
-    """The counts of each model, as metrics and as JSON."""
+class Watch:
+    """The counts of each model, those of work after answers, and those of the sample."""
 
     def __init__(
         self,
@@ -274,136 +269,17 @@ class Watch(Collector):
         today: Callable[[], date] | None = None,
     ) -> None:
         self.by_name = {name: ModelWatch(today or _today) for name in models.by_name}
-        self._works, self._samples = works, samples
+        self.works = works
+        self.samples = None if samples is None else samples.outcomes
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
         works: dict[str, dict[str, int]] = {}
-        for (work, outcome), count in list(self._works.items()):
+        for (work, outcome), count in list(self.works.items()):
             works.setdefault(work, {})[outcome] = count
         models = {name: model.to_dict() for name, model in self.by_name.items()}
-        samples = None if self._samples is None else dict(self._samples.outcomes)
+        samples = None if self.samples is None else dict(self.samples)
         return {"models": models, "afterwards": works, "samples": samples}
-
-    def collect(self) -> Iterator[Metric]:
-        """All of it, for Prometheus."""
-        for model in self.by_name.values():
-            model.summed_up()
-        yield from self._counts()
-        yield from self._histograms()
-        yield from self._drifts()
-
-    def _counts(self) -> Iterator[Metric]:
-        def counter(name: str, help: str, read: Callable[[ModelWatch], int]) -> Metric:
-            family = CounterMetricFamily(f"didyma_{name}", help, labels=["model"])
-            for model, watch in self.by_name.items():
-                family.add_metric([model], read(watch))
-            return family
-
-        def counters(
-            name: str, label: str, help: str, read: Callable[[ModelWatch], Counter[str]]
-        ) -> Metric:
-            family = CounterMetricFamily(f"didyma_{name}", help, labels=["model", label])
-            for model, watch in self.by_name.items():
-                for value, count in list(read(watch).items()):
-                    family.add_metric([model, value], count)
-            return family
-
-        yield counter("answers", "Rankings that were answered.", lambda own: own.answers)
-        yield counter("empty_answers", "Of these, without a document.", lambda own: own.empty)
-        yield counter("query_words", "Words of queries looked at.", lambda own: own.words)
-        yield counter("unseen_words", "Of these, not seen in training.", lambda own: own.unseen)
-        yield counter(
-            "teacher_documents",
-            "Documents that they scored.",
-            lambda own: own.teacher_documents,
-        )
-        yield counter(
-            "shadow_answers", "Rankings by a shadow model.", lambda own: own.shadow.requests
-        )
-        yield counter(
-            "shadow_displaced_tops", "Of these, first another.", lambda own: own.shadow.displaced
-        )
-        yield counters(
-            "documents_above_threshold",
-            "precision",
-            "Documents whose probability reaches the threshold of a precision.",
-            lambda own: own.documents_above,
-        )
-        yield counters(
-            "answers_above_threshold",
-            "precision",
-            "Rankings that have such a document.",
-            lambda own: own.answers_above,
-        )
-        yield counters(
-            "imputed_signals", "signal", "Documents without a signal.", lambda own: own.imputed
-        )
-        yield counters(
-            "teacher_calls", "outcome", "Rankings by what teachers did.", lambda own: own.teacher
-        )
-        works = CounterMetricFamily(
-            "didyma_afterwards", "Work after answers, by outcome.", labels=["work", "outcome"]
-        )
-        for (work, outcome), count in list(self._works.items()):
-            works.add_metric([work, outcome], count)
-        yield works
-        samples = CounterMetricFamily("didyma_samples", "Sampled requests.", labels=["outcome"])
-        for outcome, count in list(self._samples.outcomes.items()) if self._samples else ():
-            samples.add_metric([outcome], count)
-        yield samples
-
-    def _histograms(self) -> Iterator[Metric]:
-        kinds: list[tuple[str, str, Callable[[ModelWatch], Buckets]]] = [
-            ("probability", "Probabilities of documents.", lambda own: own.chances),
-            (
-                "shadow_overlap",
-                "Share of the first ten that a shadow model has there, too.",
-                lambda own: own.shadow.overlap,
-            ),
-            (
-                "shadow_correlation",
-                "Correlation of a shadow model's ranks.",
-                lambda own: own.shadow.correlation,
-            ),
-        ]
-        for name, help, read in kinds:
-            family = HistogramMetricFamily(f"didyma_{name}", help, labels=["model"])
-            for model, watch in self.by_name.items():
-                buckets = read(watch)
-                family.add_metric([model], buckets.cumulative, buckets.sum)
-            yield family
-
-    def _drifts(self) -> Iterator[Metric]:
-        """Of the last day that has queries."""
-        parts = GaugeMetricFamily(
-            "didyma_drift",
-            "Distance of the day's queries from training: what of the order is untried, how far it "
-            "departs from the old one, and the distances of features and of what probabilities "
-            "rest on.",
-            labels=["model", "of"],
-        )
-        warns = GaugeMetricFamily("didyma_drift_warning", "Whether it warns.", labels=["model"])
-        queries = GaugeMetricFamily("didyma_drift_queries", "Queries of it.", labels=["model"])
-        features = GaugeMetricFamily(
-            "didyma_feature_drift", "Distance of each feature.", labels=["model", "feature"]
-        )
-        for model, watch in self.by_name.items():
-            if not watch.days:
-                continue
-            drift = watch.days[-1].drift
-            for of, value in (
-                ("untried", drift.untried),
-                ("departure", drift.departure),
-                ("features", drift.distance),
-                ("probabilities", drift.inputs_distance),
-            ):
-                parts.add_metric([model, of], value)
-            warns.add_metric([model], drift.warns)
-            queries.add_metric([model], drift.n_queries)
-            for feature in drift.features:
-                features.add_metric([model, feature.name], feature.distance)
-        yield from (parts, warns, queries, features)
 
 
 def _today() -> date:
