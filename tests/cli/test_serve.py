@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from didyma.serve import server, tokens
+from didyma.serve import access, server
 
 
 def test_help_teaches(run):
@@ -27,7 +27,7 @@ def test_a_model_that_ranks_no_texts(run, folder):
 
 
 def test_other_machines_need_a_token(run, tmp_path, monkeypatch):
-    monkeypatch.delenv(tokens.VARIABLE, raising=False)
+    monkeypatch.delenv(access.VARIABLE, raising=False)
     found = run("serve", tmp_path / "model", "--host", "0.0.0.0", code=1).stderr
     assert found == (
         "error: 0.0.0.0 is open to other machines: give a file of tokens, or --insecure\n"
