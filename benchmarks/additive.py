@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks import synthetic
 from benchmarks.row import Row
-from benchmarks.timing import blas_threads, interleave, products, ratio, stopwatch
+from benchmarks.timing import blas_threads, interleave, products, stopwatch
 from didyma.learning.row_bcfw import RowBCFW
 from didyma.ranking.additive import AdditiveSVMRanker
 from didyma.ranking.bins import Bins
@@ -47,10 +47,7 @@ def run(scale: float = 1.0) -> list[Row]:
             each()  # compiles
         timers = {"limit": products(data.X, repeats=3)}
         seconds = interleave(timers | {name: stopwatch(each) for name, each in work.items()}, TIMES)
-
-    def pairs(name: str) -> float:
-        return ratio(seconds[name], seconds["limit"])
-
+    pairs = partial(seconds.ratio, other="limit")
     return [
         Row.at_most(f"fit, {BINS} bins, C = {C:g}", pairs("fit"), PAIRS, 15),
         Row("choosing bins and binning", pairs("bins"), PAIRS),

@@ -12,6 +12,7 @@ import sys
 import tarfile
 import tempfile
 import time
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from statistics import median
@@ -19,6 +20,7 @@ from statistics import median
 from benchmarks.letor_reader import generate
 from benchmarks.peers import ONE_THREAD, environment
 from benchmarks.row import Row
+from benchmarks.timing import interleave
 from didyma import TextReranker
 
 BEFORE = "c6cedf1"
@@ -47,18 +49,14 @@ def run(scale: float = 1.0) -> list[Row]:
 
 
 def _first(folder: Path, model: Path, scale: float) -> list[Row]:
-    seconds: dict[str, list[float]] = {}
-    imports = {"numpy": "import numpy", "torch": "import torch"}
-    for _ in range(TIMES if scale >= 1 else 1):
-        for name, code in imports.items():
-            seconds.setdefault(name, []).append(_seconds([sys.executable, "-c", code]))
-        for case in FIRST:
-            command = [sys.executable, str(WORKER), case, str(model)]
-            seconds.setdefault(case, []).append(_seconds(command))
+    commands = {name: ["-c", f"import {name}"] for name in ("numpy", "torch")}
+    commands |= {case: [str(WORKER), case, str(model)] for case in FIRST}
+    timers = {name: partial(_seconds, [sys.executable, *c]) for name, c in commands.items()}
+    seconds = interleave(timers, TIMES if scale >= 1 else 1)
     return [
         Row.at_most(
             f"first result in a process: {SHOWN[case]}",
-            min(seconds[case]) / min(seconds["torch" if case == "layer" else "numpy"]),
+            seconds.best(case) / seconds.best("torch" if case == "layer" else "numpy"),
             "x",
             limit,
         )

@@ -7,7 +7,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from benchmarks.row import Row
-from benchmarks.timing import Timer, blas_threads, interleave, ratio, stopwatch
+from benchmarks.timing import Timer, blas_threads, interleave, stopwatch
 from didyma.applications.alignment.alignment import ALIGNMENTS
 from didyma.applications.alignment.esim import ESIM
 from didyma.applications.networks.numbering import pad
@@ -26,10 +26,10 @@ def run(scale: float = 1.0) -> list[Row]:
         seconds = interleave(timers, EPOCHS if scale >= 1.0 else 1)
     name = f"{len(batches) * BATCH} pairs of about 10 words, {SIZE} hidden units"
     matching, sequential = (
-        ratio(seconds[alignment], seconds["softmax"]) for alignment in ("matching", "sequential")
+        seconds.ratio(alignment, "softmax") for alignment in ("matching", "sequential")
     )
     return [
-        Row(f"{name}: epoch with softmax", min(seconds["softmax"]), "s"),
+        Row(f"{name}: epoch with softmax", seconds.best("softmax"), "s"),
         Row.at_most(f"{name}: epoch with matching over softmax", matching, "x", 1.5),
         Row(f"{name}: epoch with sequential over softmax", sequential, "x"),
     ]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks import synthetic
 from benchmarks.row import Row
-from benchmarks.timing import blas_threads, interleave, products, ratio, stopwatch
+from benchmarks.timing import blas_threads, interleave, products, stopwatch
 from didyma.data.lists import Lists
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cutting_plane import OneSlack
@@ -69,18 +69,16 @@ def _estimator(name: str, data: Lists, most: float) -> list[Row]:
     }
     seconds = interleave(timers, TIMES)
     return [
-        Row.at_most(
-            f"{name}: fit, C = {C:g}", ratio(seconds["fit"], seconds["limit"]), PAIRS, most
-        ),
+        Row.at_most(f"{name}: fit, C = {C:g}", seconds.ratio("fit", "limit"), PAIRS, most),
         Row.at_most(
             f"{name}: path of {len(PATH)} values up to C = {C:g}",
-            ratio(seconds["path"], seconds["fit"]),
+            seconds.ratio("path", "fit"),
             "fits",
             2,
         ),
         Row.at_most(
             f"{name}: ndcg@10 as by default, the ramp bound",
-            ratio(seconds["ramp"], seconds["fit"]),
+            seconds.ratio("ramp", "fit"),
             "fits",
             5,
         ),
@@ -99,7 +97,7 @@ def _solvers(name: str, data: Lists, others: tuple[float, ...]) -> list[Row]:
         result = solutions[0].result
         label = f"{name}: {what}" + ("" if result.converged else f" ({result.status})")
         return [
-            Row(label, ratio(seconds["solve"], seconds["limit"]), PAIRS),
+            Row(label, seconds.ratio("solve", "limit"), PAIRS),
             Row(label, result.passes, "passes"),
         ]
 

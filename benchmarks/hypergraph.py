@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.row import Row
-from benchmarks.timing import compiled, interleave, ratio, stopwatch
+from benchmarks.timing import compiled, measure
 from didyma.structures import Chain, ProjectiveTree, TopK
 from didyma.structures.compiled import CompiledStructure
 from didyma.structures.hypergraph import Planned
@@ -53,20 +53,14 @@ def _folds(scale: float) -> Iterator[Row]:
         for one, other in zip(fold.best(layout), parts):
             assert set(one[one >= 0].tolist()) == set(other[other >= 0].tolist())
         repeats = max(1, round(2e6 / n**3 * scale))
-        seconds = interleave(
-            {
-                "plan": stopwatch(lambda x=layout: fold.best(x), repeats),
-                "hand": stopwatch(lambda own=arguments: by_hand(*own), repeats),
-            },
-            9,
-        )
-        yield Row(f"fold of {n}: recurrence", 1e6 * min(seconds["plan"]) / BATCH, "µs")
-        yield Row.at_most(
-            f"fold of {n}: recurrence over a kernel by hand",
-            ratio(seconds["plan"], seconds["hand"]),
-            "x",
-            3,
-        )
+        work = {
+            "plan": lambda x=layout: fold.best(x),
+            "hand": lambda own=arguments: by_hand(*own),
+        }
+        seconds = measure(work, 9, repeats)
+        yield Row(f"fold of {n}: recurrence", 1e6 * seconds.best("plan") / BATCH, "µs")
+        over = seconds.ratio("plan", "hand")
+        yield Row.at_most(f"fold of {n}: recurrence over a kernel by hand", over, "x", 3)
 
 
 def _kernels(scale: float) -> Iterator[Row]:
@@ -93,11 +87,9 @@ def _kernels(scale: float) -> Iterator[Row]:
         own, other = structure.best(layout), plans.best(planned)
         np.testing.assert_array_equal(np.sort(own, axis=1), np.sort(other, axis=1))
         repeats = max(1, round(3e7 * scale / (BATCH * planned.dims.size)))
-        seconds = interleave(
-            {
-                "kernel": stopwatch(lambda s=structure, x=layout: s.best(x), repeats),
-                "plan": stopwatch(lambda s=plans, x=planned: s.best(x), repeats),
-            },
-            9,
-        )
-        yield Row(f"{name}: plan over its kernel", ratio(seconds["plan"], seconds["kernel"]), "x")
+        work = {
+            "kernel": lambda s=structure, x=layout: s.best(x),
+            "plan": lambda s=plans, x=planned: s.best(x),
+        }
+        seconds = measure(work, 9, repeats)
+        yield Row(f"{name}: plan over its kernel", seconds.ratio("plan", "kernel"), "x")

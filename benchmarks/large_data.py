@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.judged_file import FEATURES, write_file
-from benchmarks.process import STATUS, status
+from benchmarks.process import STATUS, child, status
 from benchmarks.row import Row
 
 __all__ = ["compare", "do"]
@@ -55,14 +54,9 @@ def compare(scale: float = 1.0) -> list[Row]:
 
 
 def _measured(step: str, folder: str) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks.large_data", step, folder]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
-    root = Path(__file__).parents[1]
-    child = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
-    if child.returncode:
-        raise RuntimeError(child.stderr[-2000:])
-    found: dict[str, float] = json.loads(child.stdout.splitlines()[-1])
-    return found
+    figures: dict[str, float] = child("large_data", step, folder, environment=environment)
+    return figures
 
 
 def convert(folder: Path, name: str) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks import synthetic
 from benchmarks.row import Row
-from benchmarks.timing import blas_threads, interleave, products, ratio, stopwatch
+from benchmarks.timing import blas_threads, interleave, products, stopwatch
 from didyma.applications.coreference.task import CoreferenceTask, MentionPairs
 from didyma.applications.motif.task import scan
 from didyma.data.lists import Groups, Lists
@@ -73,13 +73,11 @@ def _inference(scale: float) -> list[Row]:
     seconds = interleave(timers, 9)
     name = f"{queries:,} lists of {ROWS} with {POSITIVES} positives"
     return [
-        Row.at_most(
-            f"{name}: exact over greedy", ratio(seconds["exact"], seconds["greedy"]), "x", 3
-        ),
-        Row("one exact inference", min(seconds["exact"]) / queries * 1e6, "µs"),
+        Row.at_most(f"{name}: exact over greedy", seconds.ratio("exact", "greedy"), "x", 3),
+        Row("one exact inference", seconds.best("exact") / queries * 1e6, "µs"),
         Row.at_most(
             f"{name}: a pass over two matrix products",
-            ratio(seconds["pass"], seconds["products"]),
+            seconds.ratio("pass", "products"),
             "x",
             2,
         ),

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 
 from benchmarks.row import Row
-from benchmarks.timing import interleave, ratio, stopwatch
+from benchmarks.timing import measure
 from didyma.data import letor
 
 ROWS, FEATURES, ROWS_PER_QUERY = 20_000, 136, 100
@@ -31,12 +31,12 @@ def run(scale: float = 1.0) -> list[Row]:
             generate(path, rows, digits, comments)
             _check_equal(path)  # compiles too
             timers = {
-                "ours": stopwatch(lambda: letor.read(path)),
-                "theirs": stopwatch(lambda: _scikit_learn(path)),
+                "ours": lambda: letor.read(path),
+                "theirs": lambda: _scikit_learn(path),
             }
-            seconds = interleave(timers, TIMES)
+            seconds = measure(timers, TIMES)
             name = f"scikit-learn's time over ours, {kind}"
-            result.append(Row.at_least(name, ratio(seconds["theirs"], seconds["ours"]), "x", 10))
+            result.append(Row.at_least(name, seconds.ratio("theirs", "ours"), "x", 10))
     return result
 
 

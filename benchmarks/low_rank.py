@@ -11,8 +11,6 @@ judged by the sum of their correlations.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -24,10 +22,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks.nbest_lists import nbest_lists
-from benchmarks.peers import ONE_THREAD, environment
-from benchmarks.process import peak
+from benchmarks.peers import environment, printed
+from benchmarks.process import child, peak
 from benchmarks.row import Row
-from benchmarks.timing import blas_threads, interleave, ratio, stopwatch
+from benchmarks.timing import blas_threads, measure, stopwatch
 from didyma.nbest.low_rank import LowRankReranker
 
 WORKER = Path(__file__).with_name("cca_worker.py")
@@ -64,10 +62,7 @@ def _treebank(n: int) -> Iterator[Row]:
 
 
 def _measure(n: int, solver: str) -> dict[str, float]:
-    command = [sys.executable, "-m", "benchmarks.low_rank", str(n), solver]
-    root = Path(__file__).parents[1]
-    child = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
-    measured: dict[str, float] = json.loads(child.stdout)
+    measured: dict[str, float] = child("low_rank", n, solver)
     return measured
 
 
@@ -102,12 +97,12 @@ def _two_factors(scale: float) -> Iterator[Row]:
         k, tau = min(10, d2), 0.5
         model = LowRankReranker("generative", k, tau)
         timers = {
-            "ours": stopwatch(lambda X=X, Y=Y, model=model: model.fit(X, Y)),
-            "theirs": stopwatch(lambda X=X, Y=Y, k=k, tau=tau: two_factors(X, Y, k, tau)),
+            "ours": lambda X=X, Y=Y, model=model: model.fit(X, Y),
+            "theirs": lambda X=X, Y=Y, k=k, tau=tau: two_factors(X, Y, k, tau),
         }
-        seconds = interleave(timers, 5)
+        seconds = measure(timers, 5)
         name = f"two Cholesky factors in SciPy, dense {n:,} x ({d1:,} + {d2})"
-        over = ratio(seconds["theirs"], seconds["ours"])
+        over = seconds.ratio("theirs", "ours")
         reached = _correlations(X, Y, tau, *two_factors(X, Y, k, tau))
         fair = _correlations(X, Y, tau, model.A_, model.B_) >= (1 - EQUAL) * reached
         target = "≥ 1 at equal correlation or better"
@@ -146,12 +141,9 @@ def _cca_zoo(scale: float) -> Iterator[Row]:
         with tempfile.TemporaryDirectory() as folder:
             np.save(Path(folder, "X.npy"), X.toarray())
             np.save(Path(folder, "Y.npy"), Y.toarray())
-            command = [str(python), str(WORKER), folder, str(k), str(tau)]
-            child = subprocess.run(
-                command, check=True, capture_output=True, text=True, env=os.environ | ONE_THREAD
-            )
+            seconds = float(printed(python, WORKER, folder, k, tau))
             weights = (np.load(Path(folder, "A.npy")), np.load(Path(folder, "B.npy")))
-        yield from _compare(name, X, Y, k, tau, lambda found=weights: found, float(child.stdout))
+        yield from _compare(name, X, Y, k, tau, lambda found=weights: found, seconds)
 
 
 def _views(n: int, scale: float, d1: int, d2: int) -> Iterator[sp.csr_array]:

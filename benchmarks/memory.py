@@ -7,7 +7,6 @@ that libraries and compiled code do not count: ``python -m benchmarks.memory WHA
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -19,7 +18,7 @@ import scipy.sparse as sp
 
 from benchmarks import large_data, synthetic
 from benchmarks.judged_file import FEATURES, ROWS, write_file
-from benchmarks.process import peak, status
+from benchmarks.process import child, peak, status
 from benchmarks.row import Row
 from didyma.data import formats
 from didyma.data.lists import Lists
@@ -61,11 +60,8 @@ def _called(kind: str) -> str:
 
 
 def _measured(what: str, kind: str, queries: int) -> dict[str, int]:
-    command = [sys.executable, "-m", "benchmarks.memory", what, kind, str(queries)]
-    root = Path(__file__).parents[1]
-    child = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
-    found: dict[str, int] = json.loads(child.stdout)
-    return found
+    sizes: dict[str, int] = child("memory", what, kind, queries)
+    return sizes
 
 
 def _extra(work: Callable[[], Any]) -> int:

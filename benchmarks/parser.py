@@ -8,7 +8,6 @@ environment; it reads no tags, its convolutions are 96 wide and 4 deep, and it d
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import tempfile
 import time
@@ -19,11 +18,10 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-import torch
 
-from benchmarks.peers import ONE_THREAD, environment
+from benchmarks.peers import environment, printed
 from benchmarks.row import Row
-from benchmarks.timing import Timer, interleave, ratio, stopwatch
+from benchmarks.timing import Timer, interleave, stopwatch, torch_threads
 from didyma.applications.parsing.parser import DependencyParser
 from didyma.data import conll
 from didyma.data.conll import Field, Sentence
@@ -79,10 +77,8 @@ def _training(sentences: Sequence[Sentence], scale: float) -> Iterator[Row]:
     seconds = interleave({loss: timer(loss) for loss in LOSSES}, 3 if scale >= 1.0 else 1)
     words = sum(map(len, sentences))
     for loss, name in LOSSES.items():
-        yield Row(f"{name}: training", words / min(seconds[loss]), "words/s")
-    yield Row.at_most(
-        "epoch with SparseMAP over SSVM", ratio(seconds["sparsemap"], seconds["svm"]), "x", 1.3
-    )
+        yield Row(f"{name}: training", words / seconds.best(loss), "words/s")
+    yield Row.at_most("epoch with SparseMAP over SSVM", seconds.ratio("sparsemap", "svm"), "x", 1.3)
     for loss, name in LOSSES.items():
         share = inside[loss] / total[loss]
         yield Row.at_most(f"{name}: inference in a step", share, "share", round(1 / 3, 3))
@@ -111,13 +107,10 @@ def _spacy(sentences: Sequence[Sentence], relations: Sequence[str]) -> float | N
         path = Path(folder, "sentences.json")
         given = {"sentences": [s.words for s in sentences], "relations": relations}
         path.write_text(json.dumps(given), encoding="utf-8")
-        child = subprocess.run(
-            [str(python), str(WORKER), str(path)],
-            capture_output=True,
-            text=True,
-            env=os.environ | ONE_THREAD,
-        )
-    return float(child.stdout.split()[-1]) if child.returncode == 0 else None
+        try:
+            return float(printed(python, WORKER, path).split()[-1])
+        except subprocess.CalledProcessError:
+            return None
 
 
 @contextmanager
@@ -139,10 +132,5 @@ def timed_inference() -> Iterator[list[float]]:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """One thread for the network, and one for structured inference."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with mock.patch("didyma.execution.n_cores", return_value=1):
-            yield
-    finally:
-        torch.set_num_threads(before)
+    with torch_threads(1), mock.patch("didyma.execution.n_cores", return_value=1):
+        yield

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from benchmarks.row import Row
-from benchmarks.timing import blas_threads, interleave, ratio, stopwatch
+from benchmarks.timing import interleave, measure, stopwatch, torch_threads
 from didyma.applications.networks.numbering import Numbering
 from didyma.applications.passages.ranker import PassageNetwork, PassageRanker
 from didyma.applications.passages.text_pairs import TextPairs
@@ -24,13 +24,8 @@ LISTS, ROWS, POSITIVES = 32, 100, 5
 
 
 def run(scale: float = 1.0) -> list[Row]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with blas_threads(1):
-            return [*_steps(scale), *_losses(scale), *_scoring(scale)]
-    finally:
-        torch.set_num_threads(threads)
+    with torch_threads(1):
+        return [*_steps(scale), *_losses(scale), *_scoring(scale)]
 
 
 def _questions(count: int) -> Lists:
@@ -70,16 +65,13 @@ def _steps(scale: float) -> list[Row]:
     }
     for function in steps.values():
         function()  # compiles
-    seconds = interleave({name: stopwatch(f) for name, f in steps.items()}, 15)
+    seconds = measure(steps, 15)
     name = f"a step over {len(batch)} questions with {PASSAGES} passages"
     return [
         Row.at_most(
-            f"{name}: AP hinge over cross-entropy",
-            ratio(seconds["ap"], seconds["entropy"]),
-            "x",
-            1.2,
+            f"{name}: AP hinge over cross-entropy", seconds.ratio("ap", "entropy"), "x", 1.2
         ),
-        Row(f"{name}, AP hinge", 1e3 * min(seconds["ap"]), "ms"),
+        Row(f"{name}, AP hinge", 1e3 * seconds.best("ap"), "ms"),
     ]
 
 
@@ -107,24 +99,17 @@ def _losses(scale: float) -> list[Row]:
     seconds = interleave(timers, 9)
     name = f"loss and gradient, {lists} lists of {ROWS} with {POSITIVES} positives"
     return [
-        Row(f"{name}, AP hinge", 1e3 * min(seconds["ours"]), "ms"),
+        Row(f"{name}, AP hinge", 1e3 * seconds.best("ours"), "ms"),
         Row.at_least(
-            f"{name}: Smooth-AP in PyTorch over ours",
-            ratio(seconds["smooth"], seconds["ours"]),
-            "x",
-            1,
+            f"{name}: Smooth-AP in PyTorch over ours", seconds.ratio("smooth", "ours"), "x", 1
         ),
         Row.at_least(
             f"{name}: Smooth-AP over positives only, over ours",
-            ratio(seconds["positives"], seconds["ours"]),
+            seconds.ratio("positives", "ours"),
             "x",
             1,
         ),
-        Row(
-            f"{name}: pairwise hinge in PyTorch over ours",
-            ratio(seconds["pairs"], seconds["ours"]),
-            "x",
-        ),
+        Row(f"{name}: pairwise hinge in PyTorch over ours", seconds.ratio("pairs", "ours"), "x"),
     ]
 
 

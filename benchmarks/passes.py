@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks import synthetic
 from benchmarks.row import Row
-from benchmarks.timing import Timer, blas_threads, cores, interleave, products, ratio, stopwatch
+from benchmarks.timing import Timer, blas_threads, cores, interleave, products, stopwatch
 from didyma._core.learning import sweep as sweep_cuts
 from didyma.data.lists import Lists
 from didyma.learning.bcfw import BCFW, PlaneDual
@@ -59,7 +59,7 @@ def _graded(queries: int, longest: int) -> list[Row]:
             timers[str(loss)] = sweep(_problem(data, 1, loss))
         seconds = interleave(timers, TIMES)
         for loss in losses:
-            value = ratio(seconds[str(loss)], seconds["limit"])
+            value = seconds.ratio(str(loss), "limit")
             rows.append(Row.at_most(f"BCFW pass, five grades, {loss}", value, "x", GRADED))
         for loss in losses[:2]:
             timer = _cut_all(_problem(long, 1, loss))
@@ -78,13 +78,13 @@ def _ratios(data: Lists, X: Any, most_threads: int | None = None) -> dict[str, f
             "cut_all": _cut_all(_problem(data, 1)),
         }
         seconds = interleave(timers, TIMES)
-        ratios["BCFW pass, 1 thread"] = ratio(seconds["sweep"], seconds["limit"])
-        ratios["cut_all, 1 thread"] = ratio(seconds["cut_all"], seconds["limit"])
+        ratios["BCFW pass, 1 thread"] = seconds.ratio("sweep", "limit")
+        ratios["cut_all, 1 thread"] = seconds.ratio("cut_all", "limit")
     if (n := most_threads or cores()) > 1:
         with blas_threads(n):
             timers = {"limit": products(X), "cut_all": _cut_all(_problem(data, n))}
             seconds = interleave(timers, TIMES)
-            ratios[f"cut_all, {n} threads"] = ratio(seconds["cut_all"], seconds["limit"])
+            ratios[f"cut_all, {n} threads"] = seconds.ratio("cut_all", "limit")
     return ratios
 
 

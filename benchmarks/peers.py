@@ -132,11 +132,8 @@ def _installed(package: str, name: str) -> Peer:
             arrays = {"X": train.X, "y": train.y, "group": train.groups.sizes, "X_test": test.X}
             for key, array in arrays.items():
                 np.save(Path(folder, f"{key}.npy"), array)
-            command = [str(python), str(WORKER), name, folder]
-            child = subprocess.run(
-                command, check=True, capture_output=True, text=True, env=os.environ | ONE_THREAD
-            )
-            return float(child.stdout.split()[-1]), np.load(Path(folder, "scores.npy"))
+            seconds = float(printed(python, WORKER, name, folder).split()[-1])
+            return seconds, np.load(Path(folder, "scores.npy"))
 
     return train_and_score
 
@@ -164,14 +161,24 @@ def ask(
     worker: Path, packages: list[str], peer: str, *interpreters: str, **arrays: Any
 ) -> list[float] | None:
     """What a worker prints that is given arrays, in the peers' environment on one thread."""
-    found = [environment(package, *interpreters) for package in packages]
-    if None in found:
+    python, *others = [environment(package, *interpreters) for package in packages]
+    if python is None or None in others:
         return None
     with tempfile.TemporaryDirectory() as folder:
         np.savez(Path(folder, "batch.npz"), **arrays)
-        command = [str(found[0]), str(worker), peer, str(Path(folder, "batch.npz"))]
-        child = subprocess.run(command, capture_output=True, text=True, env=os.environ | ONE_THREAD)
-    return None if child.returncode else [float(word) for word in child.stdout.split()]
+        try:
+            words = printed(python, worker, peer, Path(folder, "batch.npz")).split()
+        except subprocess.CalledProcessError:
+            return None
+    return [float(word) for word in words]
+
+
+def printed(python: Path, worker: Path, *arguments: object) -> str:
+    """What a worker prints, in the peers' environment on one thread."""
+    command = [str(python), str(worker), *map(str, arguments)]
+    environment = os.environ | ONE_THREAD
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    return done.stdout
 
 
 def _map(data: Lists, scores: Scores) -> float:

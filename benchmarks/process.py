@@ -1,12 +1,17 @@
-"""What the system says about this process."""
+"""Memory of this process, and work in processes of its own."""
 
 from __future__ import annotations
 
+import json
 import resource
+import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
-__all__ = ["STATUS", "peak", "status"]
+__all__ = ["STATUS", "child", "peak", "status"]
+
+ROOT = Path(__file__).parents[1]
 
 STATUS = Path("/proc/self/status")
 
@@ -25,3 +30,12 @@ def status(name: str) -> int:
         if line.startswith(f"{name}:"):
             return 1024 * int(line.split()[1])
     raise LookupError(name)
+
+
+def child(module: str, *arguments: object, environment: dict[str, str] | None = None) -> Any:
+    """The JSON that a module of the benchmarks prints last, run as a program."""
+    command = [sys.executable, "-m", f"benchmarks.{module}", *map(str, arguments)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2000:])
+    return json.loads(done.stdout.splitlines()[-1])

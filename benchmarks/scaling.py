@@ -11,7 +11,7 @@ from functools import partial
 from benchmarks import synthetic
 from benchmarks.passes import sweep
 from benchmarks.row import Row
-from benchmarks.timing import Timer, blas_threads, interleave, products, ratio, stopwatch
+from benchmarks.timing import Timer, blas_threads, interleave, products, stopwatch
 from didyma.data.lists import Lists
 from didyma.learning.bcfw import BCFW
 from didyma.ranking.losses import AveragePrecision
@@ -47,7 +47,7 @@ def _growth(what: str, data: dict[int, Lists]) -> list[Row]:
     rows = []
     for kind in ("products", "BCFW pass", "fit"):
         for k in FACTORS[1:]:
-            value = ratio(seconds[f"{kind} {k}"], seconds[f"{kind} 1"]) / k
+            value = seconds.ratio(f"{kind} {k}", f"{kind} 1") / k
             name = f"{kind}, {k}x the {what}, over linear"
             if kind == "fit":
                 rows.append(Row.at_most(name, value, "x", LINEAR))

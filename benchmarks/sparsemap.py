@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from benchmarks.row import Row
-from benchmarks.timing import cores, interleave, ratio, stopwatch
+from benchmarks.timing import cores, interleave, measure, stopwatch, torch_threads
 from didyma.nn import SparseMAP
 from didyma.polytope.sparsemap import SolverOptions, ToleranceWarning, solve
 from didyma.structures import Chain, Matching, Tree
@@ -50,12 +50,8 @@ MARKS = {
 
 
 def run(scale: float = 1.0) -> list[Row]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with torch_threads(1):
         return [*_convergence(scale), *_faces(scale), *_starts(scale), *_times(scale)]
-    finally:
-        torch.set_num_threads(threads)
 
 
 def instances(
@@ -146,9 +142,9 @@ def _starts(scale: float) -> Iterator[Row]:
                 return solve(layout, structure, FACE, old)
 
             cold(), warm()
-            seconds = interleave({"cold": stopwatch(cold), "warm": stopwatch(warm)}, 7)
+            seconds = measure({"cold": cold, "warm": warm}, 7)
             label = f"{_name(name, n, tags)}, scores moved by {step:g}: warm over cold"
-            yield Row(label, ratio(seconds["warm"], seconds["cold"]), "x")
+            yield Row(label, seconds.ratio("warm", "cold"), "x")
         if scale < 1.0:
             return
 
@@ -229,36 +225,32 @@ def _times(scale: float) -> Iterator[Row]:
             7 if scale >= 1.0 else 1,
         )
         limits = {
-            "at the scores": [calls * s for s in seconds["argmax"]],
-            "at the solver's points": [calls * s / len(visited) for s in seconds["visited"]],
+            "at the scores": ("argmax", calls),
+            "at the solver's points": ("visited", calls / len(visited)),
         }
         name = _name(*size)
         peer, scratch = MARKS[size]
-        milliseconds = 1e3 * min(seconds["forward"]) / BATCH
+        milliseconds = 1e3 * seconds.best("forward") / BATCH
         yield Row(f"{name}: argmax calls", calls, "")
         yield Row(f"{name}: structures in the support", float(solution.support_size.mean()), "")
-        yield Row(f"{name}: one argmax", 1e6 * min(seconds["argmax"]) / BATCH, "µs")
+        yield Row(f"{name}: one argmax", 1e6 * seconds.best("argmax") / BATCH, "µs")
         yield Row(
             f"{name}: forward, C++ mark {scratch:g}, other package {peer:g}", milliseconds, "ms"
         )
         yield Row(
             f"{name}: one at the solver's points",
-            1e6 * min(seconds["visited"]) / len(visited) / BATCH,
+            1e6 * seconds.best("visited") / len(visited) / BATCH,
             "µs",
         )
-        for place, limit in limits.items():
+        for place, (limit, times) in limits.items():
             label = f"{name}: forward and backward over calls x argmax {place}"
-            yield Row(label, ratio(seconds["both"], limit), "x")
-            through = ratio(seconds["network"], limit)
-            label = f"{label}, in torch"
-            yield (
-                Row(label, through, "x")
-                if limit is limits["at the scores"]
-                else Row.at_most(label, through, "x", 2)
-            )
+            yield Row(label, seconds.ratio("both", limit) / times, "x")
+            label, through = f"{label}, in torch", seconds.ratio("network", limit) / times
+            judged = Row.at_most(label, through, "x", 2)
+            yield judged if limit == "visited" else Row(label, through, "x")
         if cores() > 1:
             yield Row.at_least(
-                f"{name}: two threads", ratio(seconds["forward"], seconds["parallel"]), "x", 1.6
+                f"{name}: two threads", seconds.ratio("forward", "parallel"), "x", 1.6
             )
-            gain = ratio(seconds["network"], seconds["network_parallel"])
+            gain = seconds.ratio("network", "network_parallel")
             yield Row.at_least(f"{name}: two threads, in torch", gain, "x", 1.6)

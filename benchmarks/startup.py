@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.row import Row
-from benchmarks.timing import Timer, interleave, ratio
+from benchmarks.timing import Timer, interleave
 
 ROWS, FEATURES, ROWS_PER_QUERY = 1000, 20, 25
 TIMES = 9
@@ -62,7 +62,7 @@ def run(scale: float = 1.0) -> list[Row]:
         seconds = interleave(timers, TIMES if scale >= 1 else 1)
         for command, limit in COMMANDS.items():
             shown = f"didyma {command}"
-            times = ratio(seconds[command], seconds["numpy"])
+            times = seconds.ratio(command, "numpy")
             result.append(
                 Row(shown, times, "x") if limit is None else Row.at_most(shown, times, "x", limit)
             )

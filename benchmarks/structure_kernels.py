@@ -15,7 +15,7 @@ from scipy.optimize import linear_sum_assignment
 
 from benchmarks.peers import ask
 from benchmarks.row import Row
-from benchmarks.timing import interleave, ratio, stopwatch
+from benchmarks.timing import measure, stopwatch
 from didyma.structures import Chain, Matching
 
 WORKER = Path(__file__).with_name("structure_worker.py")
@@ -39,21 +39,17 @@ def _assignment(scale: float) -> Iterator[Row]:
             np.take_along_axis(layout.scores, found, axis=1).sum(axis=1), best
         )
         repeats = max(1, round(2000 / n**1.5 * scale))
-        seconds = interleave(
-            {
-                "ours": stopwatch(lambda s=structure, x=layout: s.best(x), repeats),
-                "scipy": stopwatch(
-                    lambda x=scores: [linear_sum_assignment(s, maximize=True) for s in x], repeats
-                ),
-            },
-            7,
-        )
-        yield Row(f"assignment {n}: ours", 1e6 * min(seconds["ours"]) / BATCH, "µs")
+        work = {
+            "ours": lambda s=structure, x=layout: s.best(x),
+            "scipy": lambda x=scores: [linear_sum_assignment(s, maximize=True) for s in x],
+        }
+        seconds = measure(work, 7, repeats)
+        yield Row(f"assignment {n}: ours", 1e6 * seconds.best("ours") / BATCH, "µs")
         yield Row.at_least(
-            f"assignment {n}: SciPy over ours", ratio(seconds["scipy"], seconds["ours"]), "x", 1
+            f"assignment {n}: SciPy over ours", seconds.ratio("scipy", "ours"), "x", 1
         )
         yield _peer(
-            f"assignment {n}: lap over ours", "lap", ["lap"], min(seconds["ours"]), scores=-scores
+            f"assignment {n}: lap over ours", "lap", ["lap"], seconds.best("ours"), scores=-scores
         )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from benchmarks.row import Row
-from benchmarks.timing import blas_threads, fastest
+from benchmarks.timing import fastest, torch_threads
 from didyma.nn import StructureDistribution
 from didyma.polytope.sparsemap import SolverOptions, solve
 from didyma.structures import (
@@ -89,14 +89,9 @@ def cases() -> list[Case]:
 
 
 def run(scale: float = 1.0) -> list[Row]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with blas_threads(1):
-            some = cases() if scale >= 1.0 else cases()[3:4]
-            return [row for case in some for row in _rows(case, min(1.0, scale))]
-    finally:
-        torch.set_num_threads(threads)
+    with torch_threads(1):
+        some = cases() if scale >= 1.0 else cases()[3:4]
+        return [row for case in some for row in _rows(case, min(1.0, scale))]
 
 
 def _rows(case: Case, scale: float) -> Iterator[Row]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -22,8 +22,9 @@ import numpy as np
 
 import didyma
 from benchmarks import synthetic
+from benchmarks.process import child
 from benchmarks.row import Row
-from benchmarks.timing import ratio, stopwatch
+from benchmarks.timing import Seconds, stopwatch
 from didyma.data import letor
 from didyma.data.lists import Lists
 from didyma.learning.bcfw import BCFW
@@ -46,33 +47,24 @@ WAYS = {
 
 
 def run(scale: float = 1.0) -> list[Row]:
-    seconds: dict[str, dict[str, list[float]]] = {way: {} for way in WAYS}
+    seconds: dict[str, Seconds] = defaultdict(lambda: Seconds({way: [] for way in WAYS}))
     for _ in range(ROUNDS if scale == 1.0 else 1):
         for way, variables in WAYS.items():
-            for name, found in _measured(scale, variables).items():
-                seconds[way].setdefault(name, []).append(found)
-    one = seconds.pop("one")
+            for name, taken in _measured(scale, variables).items():
+                seconds[name][way].append(taken)
     rows = []
-    for name, alone in one.items():
-        for way, together in seconds.items():
+    for name, of_work in seconds.items():
+        for way in list(WAYS)[1:]:
             row: Any = partial(Row.at_least, limit=SHARED[name]) if name in SHARED else Row
-            rows.append(row(f"{name}: {way}", ratio(alone, together[name]), "x"))
+            rows.append(row(f"{name}: {way}", of_work.ratio("one", way), "x"))
     return rows
 
 
 def _measured(scale: float, variables: dict[str, str]) -> dict[str, float]:
     """Seconds of each work in a process of its own."""
     inherited = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
-    child = subprocess.run(
-        [sys.executable, "-m", "benchmarks.threads", str(scale)],
-        cwd=Path(__file__).parents[1],
-        env=inherited | variables,
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    found: dict[str, float] = json.loads(child.stdout)
-    return found
+    seconds: dict[str, float] = child("threads", scale, environment=inherited | variables)
+    return seconds
 
 
 def measure(scale: float) -> dict[str, float]:

@@ -7,25 +7,14 @@ import os
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 import numpy as np
 from threadpoolctl import threadpool_limits
-
-__all__ = [
-    "Timer",
-    "blas_threads",
-    "compiled",
-    "cores",
-    "fastest",
-    "interleave",
-    "products",
-    "ratio",
-    "stopwatch",
-]
 
 Timer: TypeAlias = Callable[[], float]
 
@@ -49,18 +38,31 @@ def fastest(function: Callable[[], Any], seconds: float) -> float:
     return min(once() for _ in range(max(5, round(seconds / max(once(), 1e-6)))))
 
 
-def interleave(timers: Mapping[str, Timer], times: int) -> dict[str, list[float]]:
+class Seconds(dict[str, list[float]]):
+    """Seconds of things that were timed in turns, by name."""
+
+    def best(self, name: str) -> float:
+        """The least."""
+        return min(self[name])
+
+    def ratio(self, name: str, other: str) -> float:
+        """Median of the ratios of neighbouring calls."""
+        return statistics.median(a / b for a, b in zip(self[name], self[other]))
+
+
+def interleave(timers: Mapping[str, Timer], times: int) -> Seconds:
     """Seconds of each timer, all of them called in turns."""
-    seconds: dict[str, list[float]] = {name: [] for name in timers}
+    seconds = Seconds({name: [] for name in timers})
     for _ in range(times):
         for name, timer in timers.items():
             seconds[name].append(timer())
     return seconds
 
 
-def ratio(ours: list[float], limit: list[float]) -> float:
-    """Median of the ratios of neighbouring calls."""
-    return statistics.median(a / b for a, b in zip(ours, limit))
+def measure(functions: Mapping[str, Callable[[], Any]], times: int, repeats: int = 1) -> Seconds:
+    """Seconds of a call of each function, in turns."""
+    timers = {name: stopwatch(function, repeats) for name, function in functions.items()}
+    return interleave(timers, times)
 
 
 def compiled(source: Path) -> Any:
@@ -78,6 +80,20 @@ def products(X: Any, repeats: int = 1) -> Timer:
     w = rng.normal(size=X.shape[1]).astype(X.dtype)
     c = rng.normal(size=X.shape[0]).astype(X.dtype)
     return stopwatch(lambda: (X @ w, X.T @ c), repeats)
+
+
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """A context in which PyTorch, BLAS and OpenMP use so many threads."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        with blas_threads(count):
+            yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def blas_threads(count: int) -> Any:

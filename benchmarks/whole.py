@@ -24,7 +24,7 @@ from benchmarks.letor_reader import generate
 from benchmarks.memory import _extra as extra
 from benchmarks.peers import BOOSTER, ONE_THREAD, PEERS, Peer, additive, environment, svm_map
 from benchmarks.row import Row
-from benchmarks.timing import Timer, blas_threads, interleave, ratio, stopwatch
+from benchmarks.timing import Timer, blas_threads, interleave, stopwatch
 from didyma.data import letor
 from didyma.data.lists import Lists
 from didyma.metrics import evaluate
@@ -62,7 +62,7 @@ def _files(scale: float) -> Iterator[Row]:
         else:
             theirs = _start([str(python), str(WORKER), "lightgbm", str(path), str(folder)])
             seconds = interleave({"ours": start, "theirs": theirs}, TIMES if scale >= 1 else 1)
-            yield Row.at_least(label, ratio(seconds["theirs"], seconds["ours"]), "x", 1)
+            yield Row.at_least(label, seconds.ratio("theirs", "ours"), "x", 1)
         python = environment("xgboost-cpu")
         label = f"XGBoost reads {rows:,} rows, time over ours"
         if python is None:

@@ -55,7 +55,7 @@ WITHOUT_TARGETS = {
 @pytest.fixture
 def alone(monkeypatch):
     """No library is installed for comparison, all runs here, and each thing is timed once."""
-    for name in BENCHMARKS:
+    for name in (*BENCHMARKS, "timing"):
         module = import_module(f"benchmarks.{name}")
         if hasattr(module, "environment"):
             monkeypatch.setattr(module, "environment", lambda package, *interpreters: None)

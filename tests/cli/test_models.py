@@ -279,7 +279,7 @@ def test_all_systems_are_looked_at_before_any_is_evaluated(
     def evaluate(*_: object) -> None:
         raise AssertionError("work was done for the first system")
 
-    monkeypatch.setattr("didyma.cli.compare.evaluate_model", evaluate)
+    monkeypatch.setattr("didyma.cli.evaluate.evaluate_model", evaluate)
     monkeypatch.setattr("didyma.metrics.RunEvaluator.__call__", evaluate)
     qrels, data = ("--qrels", folder / "qrels.txt"), ("--data", folder / "test.letor")
     heard = run("compare", folder / MAP, folder / "map.run", *data, code=1).stderr

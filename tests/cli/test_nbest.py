@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from didyma.cli import app
-from didyma.cli.nbest.options import RERANKER
+from didyma.cli.nbest import RERANKER
 from didyma.cli.signature import parameters_of
 from didyma.nbest.bags import KINDS
 from didyma.nbest.formats import read, write

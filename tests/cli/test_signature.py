@@ -14,8 +14,8 @@ from didyma.applications.passages.command import RANKER
 from didyma.applications.tagging.command import TAGGER
 from didyma.cli.fit import RANKERS
 from didyma.cli.groups import ParametersOf
-from didyma.cli.nbest.options import RERANKER
-from didyma.cli.reranking import PARAMETERS
+from didyma.cli.nbest import RERANKER
+from didyma.cli.rerankers import PARAMETERS
 from didyma.cli.serve import LIMITS
 from didyma.cli.signature import Parameter, parameters_of
 

@@ -20,7 +20,7 @@ import httpx
 from typer.testing import CliRunner
 
 from didyma.cli import app
-from didyma.cli.comparing import NOT_BETTER
+from didyma.cli.rerank.evaluate import NOT_BETTER
 from didyma.model import version_of
 from didyma.serve.app import Service
 from tests.docs.blocks import ROOT, Block

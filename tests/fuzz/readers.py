@@ -19,7 +19,7 @@ from didyma.applications.coreference import reader as coreference
 from didyma.applications.motif import fasta
 from didyma.applications.tagging.tagger import TrigramTagger
 from didyma.checkpoints import Checkpoint, checkpoint
-from didyma.cli.texts import read_passages
+from didyma.cli.inputs import read_passages
 from didyma.data import conll, letor, lists_folder, trec
 from didyma.data import word_vectors as vectors
 from didyma.data.lists import Lists

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from didyma.cli.nbest.comparison import _comparison_text
+from didyma.cli.nbest import _comparison_text
 from didyma.cli.options import PairedTest
 from didyma.data.lists import Groups
 from didyma.metrics import Evaluation, parse

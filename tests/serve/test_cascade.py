@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from didyma import DataError, TextReranker
-from didyma.cli.reranking import Embedding
-from didyma.cli.teaching import AskedTeacher
+from didyma.cli.rerankers import AskedTeacher, Embedding
 from didyma.serve.app import Service
 from didyma.serve.served import NamedSource, ServedModels
 from didyma.text import Cascade

@@ -29,7 +29,7 @@ import numpy as np
 
 from didyma import model
 from didyma.cli import app
-from didyma.cli.interruption import listen
+from didyma.cli.output import listen
 from didyma.data import write
 from didyma.data.lists import Lists
 

@@ -8,13 +8,13 @@ from didyma.cli.groups import ParametersOf as ParametersOf
 from didyma.cli.groups import command as command
 from didyma.cli.groups import group as group
 from didyma.cli.inputs import is_model as is_model
-from didyma.cli.interruption import end_if_interrupted as end_if_interrupted
-from didyma.cli.interruption import exit_code as exit_code
+from didyma.cli.inputs import parse_names as parse_names
 from didyma.cli.output import check_output as check_output
+from didyma.cli.output import end_if_interrupted as end_if_interrupted
+from didyma.cli.output import exit_code as exit_code
 from didyma.cli.output import print_json as print_json
 from didyma.cli.output import print_message as print_message
 from didyma.cli.output import print_table as print_table
 from didyma.cli.output import terminal as terminal
 from didyma.cli.output import waiting as waiting
 from didyma.cli.progress import progress_bars as progress_bars
-from didyma.cli.texts import parse_names as parse_names

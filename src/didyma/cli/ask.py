@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from didyma.cli import options, reranking, texts
+from didyma.cli import inputs, options, rerankers
 from didyma.cli.groups import command
 from didyma.cli.index import open_or_make
 from didyma.cli.output import check_output, explain, print_json, print_message
@@ -73,8 +73,8 @@ def ask(
         bool, options.flag("--explain", "Show what each feature adds to a score.")
     ] = False,
     after: AfterRanking,
-    embedding: reranking.Embedding,
-    trust: reranking.Trust = None,
+    embedding: rerankers.Embedding,
+    trust: rerankers.Trust = None,
     language: options.Language = "auto",
     jobs: options.Jobs = None,
     as_json: options.Json = False,
@@ -112,7 +112,7 @@ def ask(
     if with_reasons and model is None:
         raise typer.BadParameter("a search has no reasons: give a --model", param_hint="--explain")
     check_output(output, model, queries)
-    reranker = None if model is None else reranking.load(model, embedding, trust)
+    reranker = None if model is None else rerankers.load(model, embedding, trust)
     if engine is not None:
         from didyma.text.retrieval.resolution import resolve
 
@@ -144,7 +144,7 @@ def ask(
 
 
 def _opened(
-    path: Path, language: str, embedding: reranking.Embedding, *, has_model: bool
+    path: Path, language: str, embedding: rerankers.Embedding, *, has_model: bool
 ) -> PassageIndex:
     """The index to ask; an encoder may be for the model alone, if the index has no vectors."""
     from didyma.data.array_folder import is_folder
@@ -252,7 +252,7 @@ def _read_queries(path: Path | None) -> Iterator[tuple[str, str]]:
 
         yield from by_id.read(path).items()
         return
-    path, lines = texts.lines_of(path)
+    path, lines = inputs.lines_of(path)
     queries = [line.strip() for line in lines if line.strip()]
     if not queries:
         raise DataError("expected queries, one a line, found none", path=path)

@@ -18,8 +18,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from didyma import __version__
-from didyma.cli.interruption import exit_code, listen
-from didyma.cli.output import explain, print_message, warnings_as_lines
+from didyma.cli.output import exit_code, explain, listen, print_message, warnings_as_lines
 from didyma.errors import DidymaError
 
 # Scikit-learn and NumPy report input that they cannot use as ValueError.
@@ -33,13 +32,13 @@ COMMANDS = {
         "cli.predict.predict",
         "Score each row of DATA: one number a line, in the order of the rows.",
     ),
-    "rank": ("cli.rank.rank", "Rank the rows of each query of DATA and write a TREC run."),
+    "rank": ("cli.predict.rank", "Rank the rows of each query of DATA and write a TREC run."),
     "eval": (
         "cli.evaluate.evaluate",
         "Evaluate a run by judgements, or a model by judged results.",
     ),
     "compare": (
-        "cli.compare.compare",
+        "cli.evaluate.compare",
         "Compare runs, or models, with a baseline: means, wins / losses / ties, p-values.",
     ),
     "convert": (

@@ -1,8 +1,10 @@
-"""`didyma fit`: from a file of judged results to a model file."""
+"""`didyma fit`: from a file of judged results to a model file, here or on a Dask cluster."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
@@ -13,13 +15,19 @@ import typer
 
 from didyma.cli import options
 from didyma.cli.checkpointing import Checkpointing
-from didyma.cli.cluster import train_on_cluster
 from didyma.cli.groups import Option, ParametersOf, command, flag_of
 from didyma.cli.inputs import InputColumns, read_data
-from didyma.cli.interruption import end_if_interrupted, exit_code
-from didyma.cli.output import check_output, print_json, print_message, waiting
+from didyma.cli.output import (
+    check_output,
+    end_if_interrupted,
+    exit_code,
+    print_json,
+    print_message,
+    waiting,
+)
 from didyma.cli.progress import DevMeasure, reporting
 from didyma.cli.signature import parameters_of
+from didyma.errors import DataError, MissingExtraError
 from didyma.report.table import aligned, listed
 from didyma.values import decimal
 
@@ -27,6 +35,7 @@ if TYPE_CHECKING:
     from didyma.data.lists import Lists
     from didyma.learning.selection import Candidate, HeldOut, ModelSelection
 
+SCHEDULER_TIMEOUT = 30  # seconds for a Dask scheduler to answer
 MODEL = "Model"
 ADDITIVE = "Additive model (with --bins)"
 WITH_BINS = "svm, with --bins"
@@ -205,7 +214,7 @@ def fit(
                 raise typer.BadParameter("is not for --dask", param_hint=option)
         ranker = _ranker(ranker_type, parameters)
         first = devs[0] if devs else None
-        results, held_out = train_on_cluster(dask, ranker, train, first, Cs, measure)
+        results, held_out = _learn_on_cluster(dask, ranker, train, first, Cs, measure)
         best, summary = _judged(results, {"file": str(train)}, dict(zip(devs, held_out)), measure)
         model = Model.of(best.ranker, summary)
         model.write(output)
@@ -274,7 +283,7 @@ def _learn(
     from didyma.learning.selection import HeldOut, fits, select_model
 
     held_out = HeldOut(dev[0], measure) if dev else None
-    usual = Cs or [ranker.weight() if hasattr(ranker, "weight") else ranker.C]
+    usual = Cs or _usual_C(ranker)
     if not hasattr(ranker, "callback"):
         with waiting("training"):
             return select_model(fits(ranker, lists, usual), held_out)
@@ -290,6 +299,54 @@ def _learn(
             return select_model(fits(ranker, lists, usual, dev or None), held_out)
         watched = None if ranker.patience is None else dev
         return select_model(ranker.path(lists, None, Cs or None, eval_set=watched), held_out)
+
+
+def _usual_C(ranker: Any) -> list[float]:
+    return [ranker.weight() if hasattr(ranker, "weight") else ranker.C]
+
+
+def _learn_on_cluster(
+    address: str, ranker: Any, train: Path, dev: Path | None, Cs: list[float], measure: str
+) -> tuple[ModelSelection, list[Lists]]:
+    """The ranker fitted for each C where the shards are, and the dev rows that judge it.
+
+    Dev rows are read like the data of the first fitted ranker.
+    """
+    from didyma.cluster.shards import Shards
+    from didyma.learning.selection import HeldOut, select_model
+    from didyma.protocol import clone
+
+    held_out: list[HeldOut] = []
+
+    def judge(fitted: Any) -> float:
+        if not held_out:
+            assert dev is not None
+            held_out.append(HeldOut(read_data(dev, InputColumns(), like=fitted), measure))
+        return held_out[0](fitted)
+
+    Cs = Cs or _usual_C(ranker)
+    progress = reporting(Cs, getattr(ranker, "tol", None), None)
+    with _connected(address), progress as ranker.callback:
+        if hasattr(ranker, "path"):
+            rankers = ranker.path(Shards(train), None, Cs)
+        else:
+            rankers = (clone(ranker).set_params(C=C).fit(Shards(train)) for C in Cs)
+        results = select_model(rankers, None if dev is None else judge)
+    return results, [dev_set.lists for dev_set in held_out]
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[None]:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise MissingExtraError("--dask", "dask") from None
+    try:
+        client = Client(address, timeout=SCHEDULER_TIMEOUT)
+    except (OSError, TimeoutError, ValueError):
+        raise DataError(f"no Dask scheduler answers at {address!r}", field="--dask") from None
+    with client:
+        yield
 
 
 def _watch(ranker: Any, held_out: HeldOut | None) -> DevMeasure | None:
@@ -352,17 +409,16 @@ def _print_summary(
     name: str,
     best: Candidate,
     candidates: list[Candidate],
-    found: dict[str, Any],
+    training: dict[str, Any],
     measure: str,
     output: Path,
 ) -> None:
     if len(candidates) > 1:
         rows = [["C", f"dev {measure}", "objective", "iterations"]]
         for candidate in candidates:
-            mark = " *" if candidate is best else ""
-            result = candidate.ranker.result_
-            name = f"{candidate.ranker.C:g}{mark}"
-            rows.append([name, decimal(candidate.value), f"{result.value:.6g}", str(result.n_iter)])
+            result, mark = candidate.ranker.result_, " *" if candidate is best else ""
+            objective = [f"{result.value:.6g}", str(result.n_iter)]
+            rows.append([f"{candidate.ranker.C:g}{mark}", decimal(candidate.value), *objective])
         typer.echo(aligned(rows) + "\n")
     ranker, summary = best.ranker, best.summary()
     loss = f", loss {ranker.loss or 'none'}" if hasattr(ranker, "loss") else ""
@@ -382,7 +438,7 @@ def _print_summary(
         lines["passes"] = f"{summary['passes']:.1f} in {best.seconds:.2f} s"
     if best.value is not None:
         lines[f"dev {measure}"] = decimal(best.value)
-    for other in found.get("also", ()):
+    for other in training.get("also", ()):
         lines[f"{other['file']} {measure}"] = decimal(other["value"])
     lines["saved to"] = str(output)
     typer.echo(listed(lines))

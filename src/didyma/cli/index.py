@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from didyma.cli import options
-from didyma.cli.output import print_json, print_message, terminal
-from didyma.cli.progress import progress_bars
+from didyma.cli.output import print_json, print_message
+from didyma.cli.progress import indexing
 
 if TYPE_CHECKING:
     from didyma.text.index import PassageIndex
-
-EVERY = {"passages": 100_000, "vectors": 1000}  # between two lines
 
 
 def index(
@@ -96,7 +92,7 @@ def index(
         folder = output or passages.with_name(f"{passages.name}.index")
         if store is not None and encoder is None:
             raise typer.BadParameter("nothing is kept without --encoder", param_hint="--store")
-        with _indexing(passages) as callback:
+        with indexing(passages) as callback:
             made = PassageIndex.build(
                 passages,
                 folder,
@@ -123,24 +119,6 @@ def index(
         print_message(f"{made.path}: {verb}, {_size(made)}, after {seconds:.1f} s")
 
 
-@contextmanager
-def _indexing(path: Path) -> Iterator[Callable[..., None]]:
-    """A callback that shows how many passages were read: a bar on a terminal, else lines."""
-    if (console := terminal()) is None:
-        shown = dict.fromkeys(EVERY, 0)
-
-        def line(n: int, what: str = "passages") -> None:
-            if n // EVERY[what] > shown[what]:
-                shown[what] = n // EVERY[what]
-                print_message(f"{path}: {n:,} {what} so far")
-
-        yield line
-        return
-    with progress_bars(console) as bars:
-        task = bars.add_task(f"indexing {path}", total=None, state="")
-        yield lambda n, what="passages": bars.update(task, state=f"{n:,} {what}")
-
-
 def open_or_make(path: Path, language: str, **vectors: Any) -> PassageIndex:
     """The index at a path, or one of the texts there, kept for the next time.
 
@@ -149,7 +127,7 @@ def open_or_make(path: Path, language: str, **vectors: Any) -> PassageIndex:
     from didyma.text.index import index_of
 
     began = time.time()
-    with _indexing(path) as callback:
+    with indexing(path) as callback:
         index = index_of(
             path,
             language=options.language_of(language),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from didyma.cli import options, reranking, texts
+from didyma.cli import inputs, options, rerankers
 from didyma.cli.groups import command, group
 from didyma.cli.output import check_output, print_json, print_message, waiting
 from didyma.errors import DataError, placed
@@ -161,8 +161,8 @@ def agree(*, store: Store, as_json: options.Json = False) -> None:
 @command
 def enough(
     *,
-    model: reranking.Model,
-    files: texts.JudgedTextFiles,
+    model: rerankers.Model,
+    files: inputs.JudgedTextFiles,
     against: Annotated[
         Path | None,
         options.file("Another model to compare with.", default="the order before reranking"),
@@ -170,8 +170,8 @@ def enough(
     gain: Annotated[float, options.number("The gain to be shown.", min=1e-6, max=1)] = 0.02,
     power: Annotated[float, options.number("The chance to show it.", min=0.01, max=0.999)] = 0.8,
     measure: Annotated[str, options.text("NAME", "The measure.")] = "AP",
-    embedding: reranking.Embedding,
-    trust: reranking.Trust = None,
+    embedding: rerankers.Embedding,
+    trust: rerankers.Trust = None,
     as_json: options.Json = False,
 ) -> None:
     """How many judged queries would show a gain, by those at hand.
@@ -186,10 +186,10 @@ def enough(
     from didyma.metrics import evaluate, queries_needed
 
     files.check()
-    reranker = reranking.load(model, embedding, trust)
+    reranker = rerankers.load(model, embedding, trust)
     lists = files.read(reranker.language, reranker.schema_, embedding.encoder)
     with waiting("ranking"), placed(files.path):
-        other = None if against is None else reranking.load(against, embedding, trust)
+        other = None if against is None else rerankers.load(against, embedding, trust)
         before = reranker.baseline(lists)[1] if other is None else other.predict(lists)
         a, b = (
             evaluate(scores, lists.y, lists.groups, measure, docid=lists.docid)[measure]
@@ -206,8 +206,8 @@ def enough(
 @command
 def next_(
     *,
-    model: reranking.Model,
-    files: texts.TextFiles,
+    model: rerankers.Model,
+    files: inputs.TextFiles,
     against: Annotated[
         Path | None,
         options.file("Another model whose order counts.", default="the order before reranking"),
@@ -222,8 +222,8 @@ def next_(
             "JSON lines with query, passages and why.", "--output", "-o", default="stdout"
         ),
     ] = None,
-    embedding: reranking.Embedding,
-    trust: reranking.Trust = None,
+    embedding: rerankers.Embedding,
+    trust: rerankers.Trust = None,
     as_json: options.Json = False,
 ) -> None:
     """Which documents to judge next: uncertain tops, disagreeing orders, drift.
@@ -242,12 +242,12 @@ def next_(
 
     files.check()
     check_output(output, model, *files.paths)
-    reranker = reranking.load(model, embedding, trust)
+    reranker = rerankers.load(model, embedding, trust)
     lists = files.read(reranker.language, reranker.schema_, embedding.encoder)
     there: Iterable[Judgement] = () if judgements is None else JudgementStore.open(judgements)
     pairs = {(own.query, own.document) for own in there}
     with waiting("ranking"), placed(files.path):
-        other = None if against is None else reranking.load(against, embedding, trust)
+        other = None if against is None else rerankers.load(against, embedding, trust)
         items = work_list(reranker, lists, other, pairs, top)
     if as_json:
         print_json({"work": [item.to_dict() for item in items]})
@@ -268,7 +268,7 @@ def read_weights(text: str, said: list[Judgement]) -> dict[str, float]:
 
         return agreement(said).weights
     weights = {}
-    for part in texts.names_in(text):
+    for part in inputs.names_in(text):
         who, equals, number = part.rpartition("=")
         try:
             weights[who] = float(number)

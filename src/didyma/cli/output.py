@@ -1,22 +1,50 @@
-"""What commands say: results on stdout, messages on stderr, files that do no harm."""
+"""What commands say and write: results on stdout, messages on stderr, files, and exit codes."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
+from didyma.cli.signature import FLAGS
 from didyma.errors import DataError
 
 if TYPE_CHECKING:
     from didyma.report.table import ComparisonTable
+
+_signal: int = signal.SIGINT  # that has interrupted the process, if one has
+
+
+def listen() -> None:
+    """Let SIGTERM interrupt as Ctrl-C does."""
+
+    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+        global _signal
+        _signal = number
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+
+
+def exit_code() -> int:
+    """That of a process which was interrupted: 130 after Ctrl-C, 143 after SIGTERM."""
+    return 128 + _signal
+
+
+def end_if_interrupted(interrupted: bool, what: str) -> None:
+    """End the command with the exit code of an interruption, if there was one."""
+    if interrupted:
+        print_message(f"interrupted: the best {what} so far was kept")
+        raise typer.Exit(exit_code())
 
 
 def print_message(message: str) -> None:
@@ -27,10 +55,6 @@ def print_message(message: str) -> None:
 def print_warning(message: object) -> None:
     """A warning as one line on stderr."""
     print_message(f"warning: {message}")
-
-
-# What parameters are called here.
-FLAGS = {"eval_set": "--dev", "random_state": "--seed"}
 
 
 def explain(error: BaseException) -> str:
@@ -110,6 +134,15 @@ def check_output(path: Path | None, *inputs: Path | None) -> None:
     for source in inputs:
         if source is not None and path.exists() and source.exists() and path.samefile(source):
             raise DataError("is an input, and would be overwritten", path=path)
+
+
+def check_report(path: Path | None, *inputs: Path | None) -> None:
+    """The same for a report, whose libraries must be installed."""
+    check_output(path, *inputs)
+    if path is not None:
+        from didyma.report.page import require_extra
+
+        require_extra()
 
 
 def check_folder(path: Path, *inputs: Path | None) -> None:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from didyma.cli import options, reranking
+from didyma.cli import options
 from didyma.cli.groups import ParametersOf, command
-from didyma.cli.reranking import Trust
+from didyma.cli.rerankers import AskedTeacher, Embedding, Trust
 from didyma.cli.steps import AfterRanking
-from didyma.cli.teaching import AskedTeacher
 from didyma.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -146,7 +145,7 @@ def serve(
         ),
     ] = None,
     trust: Trust = None,
-    embedding: reranking.Embedding,
+    embedding: Embedding,
     asked: AskedTeacher,
     after: AfterRanking,
     jobs: options.Jobs = None,

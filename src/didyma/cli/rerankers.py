@@ -1,32 +1,24 @@
-"""What `didyma rerank` does between reading texts and showing what came of them."""
+"""Options of commands that take a reranker or train one, and the reranker that they name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from didyma.cli import options, texts
+from didyma.cli import options
 from didyma.cli.groups import SEED, Option, ParametersOf
-from didyma.cli.output import print_message, print_warning, terminal
-from didyma.cli.progress import progress_bars
+from didyma.cli.output import print_warning
 from didyma.errors import DataError
-from didyma.values import decimal
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists
-    from didyma.ranking.ranked import PassageRanking
+    from didyma.text.cascade import Cascade
     from didyma.text.drift import Drift
     from didyma.text.reranker import Reranker
-    from didyma.text.selection import Progress
-    from didyma.text.steps import Step
-
-EVERY = 100  # texts embedded between two lines
-
+    from didyma.text.teachers import ScoreStore, Teacher
 
 Vectors = Annotated[
     str | None,
@@ -158,91 +150,6 @@ def read_vectors(source: str | None) -> Any:
     return dict(zip(*vectors.read(source)))
 
 
-@contextmanager
-def searching() -> Iterator[dict[str, Any]]:
-    """Callbacks that show how a fit goes: a bar on a terminal, else lines."""
-
-    def line(tried: Progress) -> str:
-        place = f"{tried.number}/{tried.of}"
-        values = f"{decimal(tried.mean)}  best {decimal(tried.best)}   {tried.seconds:.1f} s"
-        return f"{place:<7}{tried.candidate:<50}{values}"
-
-    if (console := terminal()) is None:
-        printed = 0
-
-        def count(n: int) -> None:
-            nonlocal printed
-            if n // EVERY != printed:
-                printed = n // EVERY
-                print_message(f"{n:,} texts embedded")
-
-        yield {"callback": lambda tried: print_message(line(tried)), "on_encoded": count}
-        return
-    with progress_bars(console) as bars:
-        task = bars.add_task("features", total=None, state="")
-
-        def show(tried: Progress) -> None:
-            bars.console.print(line(tried), highlight=False)
-            done = {"completed": tried.number, "total": tried.of}
-            bars.update(task, description="search", state=f"best {decimal(tried.best)}", **done)
-
-        def embedded(n: int) -> None:
-            bars.update(task, description="embedding", state=f"{n:,} texts")
-
-        yield {"callback": show, "on_encoded": embedded}
-
-
-def rank_one(
-    reranker: Reranker, query: str, data: Path | None, then: Sequence[Step] = ()
-) -> PassageRanking:
-    """The passages of a file, or of stdin, ranked for one query."""
-    from didyma.ranking.ranked import PassageRanking
-
-    documents, scores = read_passages(reranker, data)
-    ranked = reranker.rank(query, documents, scores=scores, then=then)
-    for note in ranked.notes:
-        print_message(note)
-    return PassageRanking("1", query, ranked)
-
-
-def read_passages(reranker: Reranker, data: Path | None) -> tuple[list[Any], list[float] | None]:
-    """Passages of one query, and their scores if the reranker was trained with such."""
-    documents, scores = texts.read_passages(data)
-    return documents, scores if reranker.uses_scores else None
-
-
-def rank_all(reranker: Reranker, lists: Lists, then: Sequence[Step] = ()) -> list[PassageRanking]:
-    """The passages of each query, ranked."""
-    import numpy as np
-
-    from didyma.data.field_kinds import date_of
-    from didyma.ranking.ranked import PassageRanking
-
-    assert lists.queries is not None
-    groups, rankings, notes = lists.groups, [], list[str]()
-    schema = None if lists.attributes is None else lists.attributes.schema
-    dates = [] if schema is None else [one.name for one in schema.fields if one.kind == "date"]
-    for n, query in enumerate(lists.queries):
-        rows = groups.rows_of(n)
-        documents = [
-            {**lists.document(row), "id": None if lists.docid is None else str(lists.docid[row])}
-            for row in rows.tolist()
-        ]
-        for document in documents if then else ():  # they were read as days
-            document |= {name: date_of(document[name]) for name in dates if name in document}
-        first_stage = lists.scores if reranker.uses_scores else None
-        scores = None if first_stage is None else first_stage[rows]
-        question: Any = query
-        if lists.query_vectors is not None and not np.isnan(lists.query_vectors[n]).any():
-            question = {"text": query, "vector": lists.query_vectors[n]}
-        ranked = reranker.rank(question, documents, scores=scores, then=then)
-        rankings.append(PassageRanking(str(groups.names[n]), query, ranked))
-        notes += [f"query {groups.names[n]}: {note}" for note in ranked.notes]
-    if notes:
-        print_message(notes[0] + (f" (and {len(notes) - 1} such notes)" if len(notes) > 1 else ""))
-    return rankings
-
-
 def warn_of_drift(reranker: Reranker, lists: Lists) -> Drift | None:
     """Warn if queries are so unlike those of training that their order may suffer.
 
@@ -256,3 +163,94 @@ def warn_of_drift(reranker: Reranker, lists: Lists) -> Drift | None:
     if drift.warns:
         print_warning(f"these queries are not like those of training: {drift}")
     return drift
+
+
+TEACHER_PANEL = "Teacher"
+TEACHER = options.text(
+    "URL|COMMAND",
+    "Address of rerank requests (…/v2/rerank is Cohere's, …/v1/rerank Jina's and vLLM's, "
+    "any other …/rerank TEI's; a model's name after #), or a command that reads "
+    '{"query", "documents"} and writes {"scores"}, a JSON object on each line. '
+    "DIDYMA_TEACHER_KEY in the environment is sent to an address as its key.",
+    panel=TEACHER_PANEL,
+)
+DialectName = Annotated[
+    Literal["cohere", "jina", "tei"] | None,
+    typer.Option(help="Of an address whose path does not tell.", rich_help_panel=TEACHER_PANEL),
+]
+
+
+@dataclass(frozen=True)
+class TeacherOptions:
+    """Who teaches, and where its scores are kept."""
+
+    teacher: Annotated[str, TEACHER]
+    dialect: DialectName = None
+    teacher_scores: Annotated[
+        Path | None,
+        options.text(
+            "FOLDER",
+            "Where the teacher's scores are kept, so that nothing is asked for twice, "
+            "whatever ends the command.",
+            default="OUTPUT.scores",
+            panel=TEACHER_PANEL,
+        ),
+    ] = None
+
+    def open(self, output: Path) -> tuple[Teacher, ScoreStore]:
+        """The teacher, and the folder of its scores."""
+        from didyma.text.teachers import ScoreStore, resolve
+
+        folder = self.teacher_scores or output.with_name(f"{output.name}.scores")
+        return resolve(self.teacher, self.dialect), ScoreStore(folder)
+
+
+@dataclass(frozen=True)
+class AskedTeacher:
+    """Who is asked where a reranker that is served is unsure of its top."""
+
+    teacher: Annotated[str | None, TEACHER] = None
+    dialect: DialectName = None
+    teacher_budget: Annotated[
+        int,
+        options.number(
+            "Passages of a request to ask the teacher about at most; of a cascade its own number.",
+            min=1,
+            metavar="N",
+            panel=TEACHER_PANEL,
+        ),
+    ] = 10
+    teacher_timeout: Annotated[
+        float,
+        options.number(
+            "Seconds after which the reranker's order stands.",
+            min=0.001,
+            metavar="SECONDS",
+            panel=TEACHER_PANEL,
+        ),
+    ] = 0.5
+
+    def load(self, path: Path, *, embedding: Embedding, trust: Trust = None) -> Reranker | Cascade:
+        """A reranker; with a teacher a cascade, also one that was tuned (`rerank cascade`)."""
+        from didyma.model import load
+        from didyma.text.cascade import Cascade
+        from didyma.text.reranker import check_reranker
+        from didyma.text.teachers import resolve
+
+        model = load(path, trust or ())
+        if not isinstance(model, Cascade):
+            reranker = attached(check_reranker(model, path), path, embedding)
+            if self.teacher is None:
+                return reranker
+            teacher = resolve(self.teacher, self.dialect)
+            return Cascade(reranker, teacher, self.teacher_budget, timeout=self.teacher_timeout)
+        if self.teacher is None:
+            raise DataError(
+                f"it asks a teacher ({model.teacher_name}): expected one that you name, since no "
+                "file may decide who is asked",
+                path=path,
+                field="--teacher",
+            )
+        attached(model.reranker, path, embedding)
+        model.timeout = self.teacher_timeout
+        return model.attach(resolve(self.teacher, self.dialect))

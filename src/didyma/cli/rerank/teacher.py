@@ -3,134 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
-from didyma.cli import options, reranking, texts
+from didyma.cli import inputs, options, rerankers
 from didyma.cli.groups import command
-from didyma.cli.interruption import end_if_interrupted
-from didyma.cli.output import check_output, print_json, print_message, print_table, terminal
-from didyma.cli.progress import progress_bars
-from didyma.errors import DataError, placed
+from didyma.cli.output import check_output, end_if_interrupted, print_json, print_table
+from didyma.cli.progress import asking, searching
+from didyma.cli.rerankers import Embedding, Model, TeacherOptions
+from didyma.errors import placed
 from didyma.report.table import listed
-
-if TYPE_CHECKING:
-    from didyma.text.cascade import Cascade
-    from didyma.text.reranker import Reranker
-    from didyma.text.teachers import ScoreStore, Teacher
-
-PANEL = "Teacher"
-EVERY = 100  # queries between lines
-
-
-TEACHER = options.text(
-    "URL|COMMAND",
-    "Address of rerank requests (…/v2/rerank is Cohere's, …/v1/rerank Jina's and vLLM's, "
-    "any other …/rerank TEI's; a model's name after #), or a command that reads "
-    '{"query", "documents"} and writes {"scores"}, a JSON object on each line. '
-    "DIDYMA_TEACHER_KEY in the environment is sent to an address as its key.",
-    panel=PANEL,
-)
-DialectName = Annotated[
-    Literal["cohere", "jina", "tei"] | None,
-    typer.Option(help="Of an address whose path does not tell.", rich_help_panel=PANEL),
-]
-
-
-@dataclass(frozen=True)
-class TeacherOptions:
-    """Who teaches, and where its scores are kept."""
-
-    teacher: Annotated[str, TEACHER]
-    dialect: DialectName = None
-    teacher_scores: Annotated[
-        Path | None,
-        options.text(
-            "FOLDER",
-            "Where the teacher's scores are kept, so that nothing is asked for twice, "
-            "whatever ends the command.",
-            default="OUTPUT.scores",
-            panel=PANEL,
-        ),
-    ] = None
-
-    def open(self, output: Path) -> tuple[Teacher, ScoreStore]:
-        """The teacher, and the folder of its scores."""
-        from didyma.text.teachers import ScoreStore, resolve
-
-        folder = self.teacher_scores or output.with_name(f"{output.name}.scores")
-        return resolve(self.teacher, self.dialect), ScoreStore(folder)
-
-
-@dataclass(frozen=True)
-class AskedTeacher:
-    """Who is asked where a reranker that is served is unsure of its top."""
-
-    teacher: Annotated[str | None, TEACHER] = None
-    dialect: DialectName = None
-    teacher_budget: Annotated[
-        int,
-        options.number(
-            "Passages of a request to ask the teacher about at most; of a cascade its own number.",
-            min=1,
-            metavar="N",
-            panel=PANEL,
-        ),
-    ] = 10
-    teacher_timeout: Annotated[
-        float,
-        options.number(
-            "Seconds after which the reranker's order stands.",
-            min=0.001,
-            metavar="SECONDS",
-            panel=PANEL,
-        ),
-    ] = 0.5
-
-    def load(
-        self, path: Path, *, embedding: reranking.Embedding, trust: reranking.Trust = None
-    ) -> Reranker | Cascade:
-        """A reranker; with a teacher a cascade, also one that was tuned (`rerank cascade`)."""
-        from didyma.model import load
-        from didyma.text.cascade import Cascade
-        from didyma.text.reranker import check_reranker
-        from didyma.text.teachers import resolve
-
-        model = load(path, trust or ())
-        if not isinstance(model, Cascade):
-            reranker = reranking.attached(check_reranker(model, path), path, embedding)
-            if self.teacher is None:
-                return reranker
-            teacher = resolve(self.teacher, self.dialect)
-            return Cascade(reranker, teacher, self.teacher_budget, timeout=self.teacher_timeout)
-        if self.teacher is None:
-            raise DataError(
-                f"it asks a teacher ({model.teacher_name}): expected one that you name, since no "
-                "file may decide who is asked",
-                path=path,
-                field="--teacher",
-            )
-        reranking.attached(model.reranker, path, embedding)
-        model.timeout = self.teacher_timeout
-        return model.attach(resolve(self.teacher, self.dialect))
-
-
-@dataclass(frozen=True)
-class QueryFiles(texts.TextFiles):
-    """Queries with passages, judged or not."""
-
-    qrels: texts.Qrels = None  # type: ignore[misc]
 
 
 @command
 def distil(
     *,
-    files: texts.TrainTextFiles,
+    files: inputs.TrainTextFiles,
     taught: TeacherOptions,
     judged: Annotated[
         Path | None, options.file("Further queries with passages and labels, as TRAIN.")
@@ -139,8 +31,8 @@ def distil(
         float, options.number("Share of queries to judge the student by.", min=0, max=0.9)
     ] = 0.2,
     output: options.Output = Path("reranker.didyma.safetensors"),
-    parameters: Annotated[dict[str, Any], reranking.PARAMETERS],
-    embedding: reranking.Embedding,
+    parameters: Annotated[dict[str, Any], rerankers.PARAMETERS],
+    embedding: Embedding,
     jobs: options.Jobs = None,
     as_json: options.Json = False,
 ) -> None:
@@ -164,10 +56,12 @@ def distil(
     check_output(output, *files.paths, judged)
     began = time.perf_counter()
     teacher, store = taught.open(output)
-    reranking.check_parameters(parameters, embedding)
+    rerankers.check_parameters(parameters, embedding)
     parameters |= embedding.parameters
     lists = files.read(parameters["language"], encoder=embedding.encoder)
-    further = None if judged is None else texts.JudgedTextFiles(judged).read(parameters["language"])
+    further = (
+        None if judged is None else inputs.JudgedTextFiles(judged).read(parameters["language"])
+    )
 
     from didyma import model as model_file
     from didyma.report.table import comparison
@@ -180,7 +74,7 @@ def distil(
         def telling(name: str) -> Callable[[Any], object]:
             def tell(progress: Any) -> object:
                 if not shown:
-                    shown.update(later.enter_context(reranking.searching()))
+                    shown.update(later.enter_context(searching()))
                 return shown[name](progress)
 
             return tell
@@ -225,8 +119,8 @@ def distil(
 @command
 def cascade(
     *,
-    model: reranking.Model,
-    files: QueryFiles,
+    model: Model,
+    files: inputs.QueryFiles,
     taught: TeacherOptions,
     output: Annotated[
         Path,
@@ -246,7 +140,7 @@ def cascade(
     plot: Annotated[
         Path | None, options.file("Draw quality over questions into a .png, .svg or .pdf.")
     ] = None,
-    embedding: reranking.Embedding,
+    embedding: Embedding,
     jobs: options.Jobs = None,
     as_json: options.Json = False,
 ) -> None:
@@ -278,7 +172,7 @@ def cascade(
         measure = str(parse(measure))
     from didyma.text.cascade import Cascade
 
-    tuned = Cascade(reranking.load(model, embedding), teacher, budget, top=top)
+    tuned = Cascade(rerankers.load(model, embedding), teacher, budget, top=top)
     lists = files.read(tuned.language, encoder=embedding.encoder)
     with placed(files.path), asking() as count:
         tuned.tune(lists, measure, share=share, store=store, callback=count)
@@ -303,25 +197,3 @@ def cascade(
         asks = f"the first {budget} passages of every query"
     threshold = "none" if tuned.threshold is None else f"{tuned.threshold:.4g}"
     typer.echo("\n" + listed({"threshold": f"{threshold}: asks {asks}", "saved to": str(output)}))
-
-
-@contextmanager
-def asking() -> Iterator[Callable[[int, int], None]]:
-    """A callback that shows how many queries a teacher is done with: a bar, or lines."""
-    if (console := terminal()) is None:
-
-        def line(n: int, total: int) -> None:
-            if n % EVERY == 0 or n == total:
-                print_message(f"teacher: {n} of {total} queries")
-
-        yield line
-        return
-    with progress_bars(console) as bars:
-        task = bars.add_task("teacher", total=None, state="")
-
-        def show(n: int, total: int) -> None:
-            bars.update(task, completed=n, total=total, state=f"{n}/{total} queries")
-            if n == total:
-                bars.stop()  # another may follow
-
-        yield show
