@@ -19,8 +19,8 @@ import numpy as np
 from benchmarks import synthetic
 from benchmarks.row import Row
 from benchmarks.timing import cores
-from didyma.cluster.cocoa import CoCoA
 from didyma.cluster.problem import ShardedProblem, ShardState
+from didyma.cluster.solvers import CoCoA
 from didyma.cluster.workers import Cluster, LocalWorkers
 from didyma.data.lists import Groups, Lists
 from didyma.files import replace_sections

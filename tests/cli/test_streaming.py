@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from didyma.cli.inputs import InputColumns, scored
-from didyma.data import delimited, formats, frame, json_table, letor, lists_folder
+from didyma.data import delimited, formats, frame, letor, lists_folder
 from didyma.data.lists import Lists
 from didyma.data.text_columns import TextBlock
 from didyma.data.trec import write_run
@@ -26,8 +26,7 @@ MODELS = ("map", "roc")  # of which the second scales within queries
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of a few rows, whose ends are not those of queries."""
     monkeypatch.setattr(letor, "_sources", lambda path: lambda: TextBlock.blocks(path, 300))
-    for module in (delimited, json_table):
-        monkeypatch.setattr(module, "BLOCK", 5)
+    monkeypatch.setattr(delimited, "BLOCK", 5)
     monkeypatch.setattr(frame, "BLOCK", 300)
     monkeypatch.setattr(lists_folder, "BLOCK", 300)
     for module in (predictor, scoring):

@@ -350,7 +350,7 @@ def test_structured_perceptrons_on_a_cluster(client):
 
 
 def test_a_worker_that_dies_is_survived(client, lists):
-    """Last, for no other test to wait for a new one. `test_sharded` loses shards of all solvers."""
+    """Last, for no other test to wait for a new one. `test_solvers` loses shards of all solvers."""
     killed = []
 
     def kill(progress):

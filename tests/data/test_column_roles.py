@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from didyma.applications.clicks import log as click_log
-from didyma.data import json_table, table
+from didyma.data import table
 from didyma.data.column_roles import NAMES, Roles
 from didyma.data.lists import Lists
 from didyma.data.schema import Schema
@@ -260,9 +260,8 @@ def test_no_column_is_both_known_and_a_feature(
     else:
         columns = {name: [value] for name, value in values.items()}
         pytest.importorskip("polars").DataFrame(columns).write_parquet(path)
-    module = json_table if suffix == "jsonl" else table
     try:
-        lists = module.read(path, **names)
+        lists = table.read(path, **names)
     except DataError:
         return
     docid = [] if lists.docid is None else lists.docid.tolist()

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from didyma.cluster.perceptron import MixedPerceptron
 from didyma.cluster.problem import ShardedProblem, ShardState
+from didyma.cluster.solvers import MixedPerceptron
 from didyma.cluster.workers import Cluster, active_client, refuse_on_cluster
 from didyma.errors import DataError
 from didyma.learning.solution import Solution

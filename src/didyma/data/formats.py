@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
-from didyma.data import json_table, letor, lists_folder, numpy_file, table
+from didyma.data import letor, lists_folder, numpy_file, table
 from didyma.data.lists import Lists
 from didyma.data.matrix import Columns
 from didyma.data.schema import Schema
@@ -15,8 +15,7 @@ from didyma.errors import DataError, LeftOutWarning, warn
 from didyma.files import PathName, format_suffix
 
 BY_SUFFIX = {
-    **dict.fromkeys((".csv", ".tsv", ".parquet"), table),
-    ".jsonl": json_table,
+    **dict.fromkeys((".csv", ".tsv", ".parquet", ".jsonl"), table),
     ".npz": numpy_file,
 }
 
@@ -76,7 +75,7 @@ def _options(reader: ModuleType, like: Any, options: dict[str, Any]) -> dict[str
             options |= {"zero_based": features.zero_based}
     elif reader is lists_folder:
         options = {"missing": _allows_missing(like), **options}
-    elif reader in (table, json_table):
+    elif reader is table:
         options = {**options, "features": features.names}
     return options
 

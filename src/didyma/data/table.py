@@ -1,10 +1,15 @@
-"""Tables with a column per feature: CSV, TSV and Parquet files, and any dataframe."""
+"""Tables with a column per feature: CSV, TSV, Parquet and JSON lines, and any dataframe.
+
+Of JSON lines each is an object, whose fields are the columns.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,24 +17,17 @@ from numpy.typing import NDArray
 
 from didyma.data import delimited
 from didyma.data.frame import ids, numbers, open_parquet, opened, parquet_blocks, require
+from didyma.data.json_lines import number_of, objects
 from didyma.data.lists import Lists
 from didyma.data.matrix import Matrix
+from didyma.data.passage import id_of
 from didyma.data.row_blocks import collect, concatenate, slice_rows
-from didyma.data.text_columns import first_repeated
+from didyma.data.text_columns import first_repeated, text_array
 from didyma.errors import DataError, placed
 from didyma.files import PathName, format_suffix, replace_when_done
 
 __all__ = [
-    "TableLayout",
-    "TableOptions",
-    "blocks",
-    "dense_rows",
-    "from_frame",
-    "id_columns",
-    "named_columns",
-    "read",
-    "write",
-    "write_blocks",
+    *("TableLayout", "TableOptions", "blocks", "from_frame", "read", "write", "write_blocks"),
 ]
 
 GROUP = 1 << 22  # numbers in a row group of a Parquet file
@@ -114,9 +112,15 @@ class TableLayout(NamedTuple):
 
 
 def read(path: PathName, **options: Any) -> Lists:
-    """Read a ``.csv``, ``.tsv`` or ``.parquet`` file, also gzip, with `TableOptions`.
+    """Read a ``.csv``, ``.tsv``, ``.jsonl`` or ``.parquet`` file, also gzip, with `TableOptions`.
 
     Only Parquet needs an extra.
+
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.jsonl")
+    >>> _ = path.write_text('{"label": 1, "qid": "a", "bm25": 2.5, "age": 3}\\n')
+    >>> read(path).X.tolist()
+    [[2.5, 3.0]]
     """
     if format_suffix(path) == ".parquet":
         with placed(path):
@@ -133,11 +137,42 @@ def blocks(path: PathName, **options: Any) -> Iterator[Lists]:
             for frame in parquet_blocks(path):
                 yield (part := _from_frame(frame, columns, before))
                 before += len(part)
+        elif suffix == ".jsonl":
+            yield from _json_blocks(path, columns)
         else:
             reader = delimited.DelimitedFile(path, DELIMITERS.get(suffix, ","))
             layout = columns.among(reader.header)
             for values, texts in reader.blocks(layout.numeric, layout.textual):
                 yield layout.lists(values, texts)
+
+
+def _json_blocks(path: PathName, options: TableOptions) -> Iterator[Lists]:
+    rows = objects(path)
+    block = list(islice(rows, delimited.BLOCK))
+    if not block:
+        raise DataError("expected at least one row, found none")
+    names = list(block[0][1])
+    with placed(path, block[0][0]):
+        layout = options.among(names)
+    while block:
+        values, ids = [], []
+        for line, row in block:
+            with placed(path, line):
+                _check_fields(row, names)
+                values.append([number_of(row[name], name) for name in layout.numeric])
+                ids.append([id_of(row[name], name) for name in layout.textual])
+        numbers = np.array(values, np.float64).reshape(len(block), -1)
+        yield layout.lists(numbers, [text_array(column) for column in zip(*ids)])
+        block = list(islice(rows, delimited.BLOCK))
+
+
+def _check_fields(row: dict[str, Any], names: list[str]) -> None:
+    for name in names:
+        if name not in row:
+            raise DataError("expected one, as the first line has it", field=name)
+    if len(row) > len(names):
+        name = next(name for name in row if name not in names)
+        raise DataError("expected none, as the first line has none", field=name)
 
 
 def from_frame(frame: Any, **options: Any) -> Lists:
@@ -197,7 +232,7 @@ def _from_frame(frame: Any, options: TableOptions, before: int = 0) -> Lists:
     )
 
 
-def named_columns(parts: Iterable[Lists], path: PathName) -> Iterator[tuple[list[str], Lists]]:
+def _named_columns(parts: Iterable[Lists], path: PathName) -> Iterator[tuple[list[str], Lists]]:
     """Rows that come some at a time, each with the names of the columns of all.
 
     These are label, qid, docid if there are any, and the features.
@@ -213,12 +248,12 @@ def named_columns(parts: Iterable[Lists], path: PathName) -> Iterator[tuple[list
         yield header, part
 
 
-def id_columns(data: Lists) -> list[NDArray[Any]]:
+def _id_columns(data: Lists) -> list[NDArray[Any]]:
     """Query ids, and document ids if there are any."""
     return [column for column in (data.qid, data.docid) if column is not None]
 
 
-def dense_rows(X: Matrix) -> Iterator[list[Any]]:
+def _dense_rows(X: Matrix) -> Iterator[list[Any]]:
     """The numbers of each row."""
     for start in range(0, X.shape[0], delimited.BLOCK):
         block = X[start : start + delimited.BLOCK]
@@ -226,7 +261,7 @@ def dense_rows(X: Matrix) -> Iterator[list[Any]]:
 
 
 def write(data: Lists, path: PathName) -> None:
-    """Write a ``.csv`` or ``.tsv`` (also ``.gz``) or ``.parquet`` file that `read` gives back."""
+    """Write a ``.csv``, ``.tsv``, ``.jsonl`` (also ``.gz``) or ``.parquet`` file for `read`."""
     write_blocks([data], path)
 
 
@@ -234,23 +269,34 @@ def write_blocks(parts: Iterable[Lists], path: PathName) -> None:
     """The same of rows that come some at a time."""
     if (suffix := format_suffix(path)) == ".parquet":
         _write_parquet(parts, path)
+    elif suffix == ".jsonl":
+        _write_json(parts, path)
     else:
-        lines = _lines(named_columns(parts, path), path)
+        lines = _lines(_named_columns(parts, path), path)
         delimited.write(lines, path, DELIMITERS.get(suffix, ","))
 
 
 def _lines(parts: Iterable[tuple[list[str], Lists]], path: PathName) -> Iterator[list[Any]]:
     """The header, then the fields of each row."""
     for number, (header, part) in enumerate(parts):
-        ids = [column.astype(str).tolist() for column in id_columns(part)]
+        ids = [column.astype(str).tolist() for column in _id_columns(part)]
         for field, texts in zip(("header", "qid", "docid"), (header, *ids)):
             if any("\r" in text for text in texts):  # which would read as the end of a line
                 raise DataError("expected text without a carriage return", path=path, field=field)
         if number == 0:
             yield header
         labels = (repr(label).removesuffix(".0") for label in part.y.tolist())
-        for *texts, values in zip(labels, *ids, dense_rows(part.X)):
+        for *texts, values in zip(labels, *ids, _dense_rows(part.X)):
             yield [*texts, *values]
+
+
+def _write_json(parts: Iterable[Lists], path: PathName) -> None:
+    with replace_when_done(path) as file:
+        for names, part in _named_columns(parts, path):
+            ids = [column.astype(str).tolist() for column in _id_columns(part)]
+            for label, *texts, values in zip(part.y.tolist(), *ids, _dense_rows(part.X)):
+                row = dict(zip(names, [label, *texts, *values]))
+                file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def _write_parquet(parts: Iterable[Lists], path: PathName) -> None:
@@ -258,8 +304,8 @@ def _write_parquet(parts: Iterable[Lists], path: PathName) -> None:
     arrow, writers = (require(m, f"writing {path}") for m in ("pyarrow", "pyarrow.parquet"))
     with ExitStack() as stack:
         target, file = stack.enter_context(replace_when_done(path, "wb")), None
-        for header, part in named_columns(_row_groups(parts), path):
-            ids = (column.astype(str) for column in id_columns(part))
+        for header, part in _named_columns(_row_groups(parts), path):
+            ids = (column.astype(str) for column in _id_columns(part))
             columns = (part.y, *ids, *_columns(part.X))
             table = arrow.table({n: arrow.array(c) for n, c in zip(header, columns)})
             if file is None:

@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.cluster.cocoa import CoCoA
 from didyma.cluster.problem import ShardedLatentProblem, ShardedProblem, ShardState
 from didyma.cluster.shards import shards_of
+from didyma.cluster.solvers import CoCoA
 from didyma.cluster.workers import Cluster, Workers, active_client, refuse_on_cluster
 from didyma.data.lists import Lists
 from didyma.data.matrix import Columns, is_sparse

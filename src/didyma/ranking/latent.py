@@ -156,8 +156,8 @@ class LatentPerceptronRanker(_LatentRanker):
     def _fit_shards(
         self, workers: Any, weights: NDArray[np.float64], n_jobs: int, evaluation: EvalSets
     ) -> None:
-        from didyma.cluster.perceptron import MixedPerceptron
         from didyma.cluster.problem import ShardedProblem
+        from didyma.cluster.solvers import MixedPerceptron
         from didyma.ranking.cluster import for_worker, sharded
 
         make = for_worker(self, n_jobs)._problem

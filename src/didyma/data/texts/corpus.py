@@ -21,7 +21,7 @@ from didyma.data.column_roles import known_as
 from didyma.data.delimited import DelimitedFile, tab_separated
 from didyma.data.json_lines import objects
 from didyma.data.passage import Passage, flattened
-from didyma.data.texts import chunking, folder
+from didyma.data.texts import chunking, collection
 from didyma.errors import DataError, placed
 from didyma.files import PathName, format_suffix, stream_lines
 
@@ -55,7 +55,7 @@ def read(path: PathName) -> Iterator[Passage]:
 def source(path: PathName) -> Path:
     """The file that a path leads to, or a folder of text files."""
     place = Path(path)
-    return (folder.corpus_of(place) or place) if place.is_dir() else place
+    return (collection.corpus_of(place) or place) if place.is_dir() else place
 
 
 def _records(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -16,7 +16,7 @@ from typing import Any, Unpack
 from didyma.data.column_roles import Roles
 from didyma.data.lists import Lists
 from didyma.data.schema import FieldChoice, FieldOptions, Schema
-from didyma.data.texts import collection, folder, msmarco, qa
+from didyma.data.texts import collection, qa
 from didyma.data.texts import json_lines as json_texts
 from didyma.data.texts import table as text_table
 from didyma.data.texts.collection import Engine, Retriever
@@ -50,7 +50,7 @@ def read(
     ``triples*``                 query, positive and negative, as MS MARCO has them
     other files                  the same table with tabs, or WikiQA's: question, sentence and label
     folder with ``a.toks``       TREC QA
-    other folders                BEIR, MS MARCO, … (`didyma.data.texts.folder`)
+    other folders                BEIR, MS MARCO, … (`didyma.data.texts.collection`)
     ============================ ===============================================================
 
     All may be packed (``.gz``). Labels, scores of the first stage, and ids are there if the files
@@ -93,7 +93,9 @@ def read(
         if any((place / name).exists() for name in qa.FILES):
             return qa.read_trecqa(place)
         indexed = isinstance(first_stage, Engine)
-        found = folder.read_folder(place, part=part, run=run, indexed=indexed, fields=choice.texts)
+        found = collection.read_folder(
+            place, part=part, run=run, indexed=indexed, fields=choice.texts
+        )
         if not found.runs and first_stage is not None:
             found = found.with_candidates(first_stage, depth)
         return found.lists(choice)
@@ -106,7 +108,7 @@ def read(
         return text_table.read(path, roles, choice)
     if place.name.lower().startswith("triples"):
         _check_nameless(path, roles)
-        return msmarco.read_triples(path)
+        return text_table.read_triples(path)
     return _read_tabs(path, roles, choice)
 
 

@@ -4,6 +4,7 @@ A header names the columns: ``query`` and ``passage`` there must be, ``label``, 
 first stage), ``qid``, ``docid`` and ``query_vector`` there may be; see `didyma.data.column_roles`.
 All others are texts, signals, categories or a vector (`didyma.data.Schema`); in text files a vector
 is written as JSON, [0.5, 1].
+MS MARCO's ``triples`` have no header: query, a relevant passage and another.
 In TSV a quote is a sign as any other, as in all collections that are distributed so; in CSV fields
 may be quoted.
 """
@@ -26,6 +27,7 @@ from didyma.files import PathName, format_suffix
 
 NUMBERS = ("label", "score")
 QUERY_VECTOR = "query_vector"
+TRIPLE = ("query", "positive", "negative")
 
 
 def read(path: PathName, roles: Roles | None = None, choice: FieldChoice | None = None) -> Lists:
@@ -143,4 +145,21 @@ def _lists(
                 document[names["passage"]] = row["passage"]
             row |= {"passage": row.get("passage", ""), "document": document, "taken": taken}
         rows.add(number, **row)
+    return rows.lists()
+
+
+def read_triples(path: PathName) -> Lists:
+    """Lists of the passages that stand beside each query, labelled 1 or 0.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "triples.tsv")
+    >>> _ = path.write_text("who?\\tJane.\\tNo.\\nwho?\\tJane.\\tLate.\\n")
+    >>> lists = read_triples(path)
+    >>> lists.items, lists.labels.tolist()
+    (['Jane.', 'No.', 'Late.'], [1.0, 0.0, 0.0])
+    """
+    rows = TextRows(path)
+    for number, (query, positive, negative) in delimited.tab_separated(path, TRIPLE):
+        rows.add_once(number, query, positive, label=1.0)
+        rows.add_once(number, query, negative, label=0.0)
     return rows.lists()

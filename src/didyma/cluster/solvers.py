@@ -1,4 +1,6 @@
-"""Block-coordinate Frank-Wolfe on all shards at once (CoCoA+, Ma et al. 2015).
+"""Solvers that work on all shards at once: CoCoA for a structural SVM, and a perceptron.
+
+`CoCoA` is block-coordinate Frank-Wolfe on each shard (CoCoA+, Ma et al. 2015).
 
 With K shards, whose dual variables α_k add v_k to the common v, and s = K, a worker maximises
 
@@ -13,6 +15,11 @@ and tells all of v_k and of its share of the dual. The cuts make the risk at the
 mean planes of all examples under α, which are cuts too, they bound the objective from below, better
 than the dual of a round alone; the two certify a gap. Nothing has to be known about a worker that
 was lost: its shard begins again at α = 0, and tells that.
+
+`MixedPerceptron` is iterative parameter mixing (McDonald et al. 2010): in an epoch every worker
+visits its examples from the common weights on; their weights at the end, in proportion to their
+examples, are the next common ones. It returns the mean of all iterates, as the perceptron on one
+machine does.
 """
 
 from __future__ import annotations
@@ -28,6 +35,7 @@ from numpy.typing import NDArray
 from didyma.cluster.problem import ShardedProblem, ShardState, added
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cutting_plane import CutPool, OneSlack
+from didyma.learning.perceptron import Perceptron, PerceptronState
 from didyma.learning.problem import Cut
 from didyma.learning.solution import Callback, Clock, Progress, Result, Solution, drive
 
@@ -196,3 +204,40 @@ def _advance(
     passes = sum(inner.advance(problem, dual, rng, clock) for _ in range(n_passes))
     part.v = part.v + (dual.v - v) / spread
     return cut, part.v, dual.earned() / spread, passes
+
+
+@dataclass(frozen=True)
+class MixedPerceptron:
+    """``epochs`` passes over the examples of all shards, shuffled by ``random_state``."""
+
+    epochs: int = 10
+    random_state: int = 0
+
+    def solve(self, problem: ShardedProblem, *, callback: Callback | None = None) -> Solution:
+        """Averaged weights."""
+        clock = Clock()
+        progress, status = drive(self._steps(problem, clock), None, callback)
+        if progress is None:  # interrupted before the first epoch was done
+            w = np.zeros(problem.n_features)
+            progress = Progress(0, 0.0, 1.0, np.inf, 0.0, False, clock.elapsed, w)
+        if status == "limit":
+            status = "converged"  # all epochs were done
+        return Solution(progress.w, Result.of(progress, status, clock))
+
+    def _steps(self, problem: ShardedProblem, clock: Clock) -> Iterator[Progress]:
+        w, total = np.zeros(problem.n_features), np.zeros(problem.n_features)
+        seeds = np.random.default_rng(self.random_state).integers(2**31, size=self.epochs)
+        for epoch, seed in enumerate(seeds.tolist(), 1):
+            answers = problem.workers.ask(_epoch, w, seed)
+            ends, means, losses = (np.array(found) for found in zip(*answers))
+            w = problem.weights @ ends
+            total += problem.weights @ means
+            value = float(problem.weights @ losses)
+            mean = total / epoch
+            yield Progress(epoch, float(epoch), 1.0, value, 0.0, False, clock.elapsed, mean)
+
+
+def _epoch(part: ShardState, w: Vector, seed: int) -> tuple[Vector, Vector, float]:
+    """Weights at the end of an epoch from w on, their mean during it, and the mean loss."""
+    found = Perceptron(1, seed).solve(part.problem, start=PerceptronState(w))
+    return found.state.w, found.w, found.result.value

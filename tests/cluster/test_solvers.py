@@ -7,9 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from didyma.cluster.cocoa import CoCoA, _Common
-from didyma.cluster.perceptron import MixedPerceptron
 from didyma.cluster.problem import ShardedLatentProblem, ShardedProblem, ShardState
+from didyma.cluster.solvers import CoCoA, MixedPerceptron, _Common
 from didyma.cluster.workers import LocalWorkers
 from didyma.data.lists import Groups
 from didyma.learning import NSlack, OneSlack, ProximalBundle
@@ -120,7 +119,7 @@ def test_the_dual_never_falls():
 
 
 def test_where_rounds_gain_little_one_slack_goes_on(monkeypatch):
-    monkeypatch.setattr("didyma.cluster.cocoa.STALLED", 0.01)
+    monkeypatch.setattr("didyma.cluster.solvers.STALLED", 0.01)
     one, many = sharded(SHARDS[4])
     best, seen = BCFW(tol=1e-6).solve(one, 100.0).result, []
     found = CoCoA(BCFW(tol=1e-3)).solve(many, 100.0, callback=lambda p: seen.append(p))
