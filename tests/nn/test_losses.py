@@ -366,8 +366,11 @@ def test_repr():
 @pytest.mark.parametrize(
     ("settings", "match"),
     [
-        ({"regularizer": "svm"}, "regularizer: expected one of perceptron, crf, sparsemap"),
-        ({"reduction": "average"}, "reduction: expected one of mean, sum, none, found 'average'"),
+        ({"regularizer": "svm"}, "regularizer: expected one of 'perceptron', 'crf', 'sparsemap'"),
+        (
+            {"reduction": "average"},
+            "reduction: expected one of 'mean', 'sum', 'none', found 'average'",
+        ),
         ({"margin": -1.0}, "margin: expected a number from 0 up, found -1.0"),
         ({"temperature": 0.0}, "temperature: expected a positive number, found 0.0"),
     ],

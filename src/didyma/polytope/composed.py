@@ -25,7 +25,7 @@ from didyma.polytope.priced import CouplingRows, scatter
 from didyma.polytope.sparsemap import SolverOptions, solve
 from didyma.structure import Structure
 from didyma.structures.composition import Composition
-from didyma.structures.layout import Additional, Floats
+from didyma.structures.layout import Additional, Floats, Parts
 
 N_ROUNDS = 300
 TIGHT = 1e-14  # gap of a factor's own problem
@@ -37,7 +37,6 @@ RANK = 1e-10  # of the system of a face
 SAME = 1e-8  # error of an expectation that counts as none
 
 Mask = NDArray[np.bool_]
-Parts = NDArray[np.int32]
 Vertices = tuple[Parts, Parts, Floats]
 
 

@@ -33,7 +33,7 @@ from didyma.structures.elimination import (
     postorder,
 )
 from didyma.structures.hypergraph import Hypergraph, expectations
-from didyma.structures.layout import Floats, Layout
+from didyma.structures.layout import Floats, Layout, Parts
 from didyma.structures.logic import Cardinality, acyclic, check_edges, check_logic
 
 SMALL = 3  # constraints on so few variables are listed, larger ones are counted along
@@ -155,9 +155,7 @@ class FactorGraph(CompiledStructure):
         scopes = [*self.edges, *(one.indices for one in self.logic)]
         return acyclic(self.n_variables, scopes)
 
-    def encode(
-        self, outputs: ArrayLike, layout: Layout
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def encode(self, outputs: ArrayLike, layout: Layout) -> tuple[Parts, Parts]:
         """Part i·S + state of each variable i, part e·S² + a·S + b of each edge."""
         states = as_outputs(outputs, (self.n_variables,), layout)
         check_range(states, 0, self.n_states, np.ones(states.shape, bool), "state")
@@ -171,7 +169,7 @@ class FactorGraph(CompiledStructure):
         extra_parts = np.arange(len(self.edges)) * self.n_states**2 + pairs
         return parts.astype(np.int32), extra_parts.astype(np.int32)
 
-    def decode(self, parts: NDArray[np.int32], layout: Layout) -> NDArray[np.int64]:
+    def decode(self, parts: Parts, layout: Layout) -> NDArray[np.int64]:
         """State of each variable."""
         return parts.astype(np.int64) % self.n_states
 

@@ -28,7 +28,7 @@ from didyma.structures.batches import (
     lay_out_additional,
 )
 from didyma.structures.compiled import CompiledStructure, expectations_by
-from didyma.structures.layout import Floats, Layout
+from didyma.structures.layout import Floats, Layout, Parts
 from didyma.structures.oracles import best_outputs
 
 LARGEST_GRAPH = 2**24
@@ -267,9 +267,7 @@ class Planned(CompiledStructure):
     def check(self, shape: tuple[int, ...], sizes: Integers) -> None:
         """Refuse shapes and lengths for which there is no plan."""
 
-    def encode(
-        self, outputs: ArrayLike, layout: Layout
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def encode(self, outputs: ArrayLike, layout: Layout) -> tuple[Parts, Parts]:
         """Parts of the only derivation that has exactly these."""
         chosen = self.flags(outputs, layout)
         extra = np.zeros((1, layout.extra.shape[1]))
