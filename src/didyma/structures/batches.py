@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma._core.polytope import forbid
 from didyma.errors import DataError
-from didyma.structures.layout import Additional, Floats, Layout, Parts
+from didyma.structures.layout import Additional, Floats, Layout, Lengths, Parts
 from didyma.values import aligned, as_array, is_whole, shown
 
 LARGEST = 1e300  # sums of larger scores would overflow
@@ -34,7 +34,7 @@ def impossible(b: int) -> DataError:
 def lay_out(
     structure: Any,
     scores: ArrayLike,
-    lengths: ArrayLike | None,
+    lengths: Lengths,
     additional: Mapping[str, Any],
 ) -> Layout:
     """The layout of a structure of one's own, with the additional scores and data it declares."""
@@ -156,7 +156,7 @@ def check_scores(array: Floats, name: str, used: NDArray[np.bool_] | None = None
     return changed.reshape(array.shape) if changed.size else array
 
 
-def as_lengths(lengths: ArrayLike | None, batch: int, longest: int) -> NDArray[np.int64]:
+def as_lengths(lengths: Lengths, batch: int, longest: int) -> NDArray[np.int64]:
     """One length per instance, between 0 and the padded one."""
     if lengths is None:
         return _equal_lengths(batch, longest)
@@ -257,8 +257,9 @@ def check_range(
     if len(wrong):
         place = tuple(int(i) for i in wrong[0])
         limit = int(np.broadcast_to(high, outputs.shape)[place])
+        article = "an" if what[0] in "aeiou" else "a"
         raise DataError(
-            f"expected a {what} from {low} to {limit - 1}, found {outputs[place]} at index "
+            f"expected {article} {what} from {low} to {limit - 1}, found {outputs[place]} at index "
             f"{list(place)}",
             field="outputs",
         )

@@ -23,7 +23,7 @@ from didyma.structures.batches import (
 )
 from didyma.structures.compiled import CompiledStructure, expectations_by
 from didyma.structures.hypergraph import SHAPES, Hypergraph, Plan
-from didyma.structures.layout import Floats, Layout, Parts
+from didyma.structures.layout import Floats, Layout, Lengths, Parts
 
 
 class Chain(CompiledStructure):
@@ -52,7 +52,7 @@ class Chain(CompiledStructure):
     def lay_out(
         self,
         scores: ArrayLike,
-        lengths: ArrayLike | None = None,
+        lengths: Lengths = None,
         *,
         transitions: ArrayLike | None = None,
         start: ArrayLike | None = None,

@@ -18,7 +18,7 @@ from didyma.structures.batches import (
 )
 from didyma.structures.compiled import CompiledStructure
 from didyma.structures.hypergraph import SHAPES, Hypergraph, Plan
-from didyma.structures.layout import Floats, Layout, Parts
+from didyma.structures.layout import Floats, Layout, Lengths, Parts
 
 
 class Choice(CompiledStructure):
@@ -35,7 +35,7 @@ class Choice(CompiledStructure):
     closed_form: ClassVar[Any] = (core.sparsemax, core.sparsemax_derivative)
     ndim: ClassVar[int] = 1
 
-    def arrange(self, batch: Floats, lengths: ArrayLike | None) -> Layout:
+    def arrange(self, batch: Floats, lengths: Lengths) -> Layout:
         """Lengths are the numbers of options."""
         sizes = as_lengths(lengths, *batch.shape)[:, None]
         used = None if lengths is None else np.arange(batch.shape[1]) < sizes

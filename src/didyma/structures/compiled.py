@@ -13,7 +13,7 @@ from didyma._core.polytope import products
 from didyma.errors import DataError
 from didyma.structure import Structure
 from didyma.structures.batches import as_batch, impossible
-from didyma.structures.layout import Floats, Layout, Parts
+from didyma.structures.layout import Floats, Layout, Lengths, Parts
 from didyma.structures.oracles import mask_unreachable
 from didyma.values import aligned
 
@@ -41,9 +41,7 @@ class CompiledStructure(Structure):
     def encode(self, outputs: ArrayLike, layout: Layout) -> tuple[Parts, Parts]:
         """Part indices (B, n_parts) and additional ones (B, n_extra) of one output per instance."""
 
-    def argmax(
-        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
-    ) -> Parts:
+    def argmax(self, scores: ArrayLike, lengths: Lengths = None, **additional: Any) -> Parts:
         """Indices of the parts of each instance's best output, padded with −1.
 
         They count through the flattened scores of one instance. `predict` gives the same outputs in
@@ -52,14 +50,12 @@ class CompiledStructure(Structure):
         layout = self.lay_out(scores, lengths, **additional)
         return self._as_given(self.best(layout), scores)
 
-    def lay_out(
-        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
-    ) -> Layout:
+    def lay_out(self, scores: ArrayLike, lengths: Lengths = None, **additional: Any) -> Layout:
         """Check a batch of scores, (B, ...) or one instance, and lay it out flat."""
         self.refuse(additional)
         return self.arrange(as_batch(scores, self.ndim), lengths)
 
-    def arrange(self, batch: Floats, lengths: ArrayLike | None) -> Layout:
+    def arrange(self, batch: Floats, lengths: Lengths) -> Layout:
         """The layout of a batch (B, ...), for a structure without additional scores."""
         raise NotImplementedError
 
@@ -119,23 +115,17 @@ class CompiledStructure(Structure):
         """
         return None
 
-    def marginals(
-        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
-    ) -> Floats:
+    def marginals(self, scores: ArrayLike, lengths: Lengths = None, **additional: Any) -> Floats:
         """Probability of each part under p(output) ∝ exp(score); the shape of the scores."""
         _, marginals, _ = self.sums(self.lay_out(scores, lengths, **additional))
         return marginals.reshape(np.shape(scores))
 
-    def log_partition(
-        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
-    ) -> Any:
+    def log_partition(self, scores: ArrayLike, lengths: Lengths = None, **additional: Any) -> Any:
         """Logarithm of the sum of exp(score) over all outputs, per instance."""
         log_partition, _, _ = self.sums(self.lay_out(scores, lengths, **additional))
         return self._numbers(log_partition, scores)
 
-    def entropy(
-        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
-    ) -> Any:
+    def entropy(self, scores: ArrayLike, lengths: Lengths = None, **additional: Any) -> Any:
         """Entropy −Σ p log p of p(output) ∝ exp(score), per instance, in nats.
 
         It is the log partition less the expected score, as exact as the scores are rounded.
@@ -149,7 +139,7 @@ class CompiledStructure(Structure):
         self,
         scores: ArrayLike,
         other: ArrayLike,
-        lengths: ArrayLike | None = None,
+        lengths: Lengths = None,
         other_additional: Mapping[str, ArrayLike | None] | None = None,
         **additional: ArrayLike | None,
     ) -> Any:

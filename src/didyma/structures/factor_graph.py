@@ -33,7 +33,7 @@ from didyma.structures.elimination import (
     postorder,
 )
 from didyma.structures.hypergraph import Hypergraph, expectations
-from didyma.structures.layout import Floats, Layout, Parts
+from didyma.structures.layout import Floats, Layout, Lengths, Parts
 from didyma.structures.logic import Cardinality, acyclic, check_edges, check_logic
 
 SMALL = 3  # constraints on so few variables are listed, larger ones are counted along
@@ -104,9 +104,7 @@ class FactorGraph(CompiledStructure):
     def _scopes(self, relations: Iterable[Relation]) -> list[tuple[int, ...]]:
         return [*self.edges, *(relation.scope for relation in relations)]
 
-    def lay_out(
-        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
-    ) -> Layout:
+    def lay_out(self, scores: ArrayLike, lengths: Lengths = None, **additional: Any) -> Layout:
         """Check a batch and lay it out flat; all instances share the graph, without lengths."""
         flat, extra, places = self.check(scores, lengths, **additional)
         circuit = self.circuit
@@ -124,7 +122,7 @@ class FactorGraph(CompiledStructure):
         )
 
     def check(
-        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
+        self, scores: ArrayLike, lengths: Lengths = None, **additional: Any
     ) -> tuple[Floats, Floats, Any]:
         """Scores (B, d) and pairwise scores (1 or B, f) as flat arrays, and their layout."""
         if lengths is not None:

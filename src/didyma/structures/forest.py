@@ -12,7 +12,7 @@ import didyma._core.structures as core
 from didyma.errors import DataError
 from didyma.structures.batches import as_flags, as_lengths, check_scores, flatten, pack
 from didyma.structures.compiled import CompiledStructure
-from didyma.structures.layout import Floats, Layout, Parts
+from didyma.structures.layout import Floats, Layout, Lengths, Parts
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Forest(CompiledStructure):
     aligned: ClassVar[bool] = False
     intractable: ClassVar[str] = "sums over forests are #P-hard"
 
-    def arrange(self, batch: Floats, lengths: ArrayLike | None) -> Layout:
+    def arrange(self, batch: Floats, lengths: Lengths) -> Layout:
         """Parts are edges in ascending order; lengths are the numbers of nodes."""
         n, m = shape = batch.shape[1:]
         if n != m:

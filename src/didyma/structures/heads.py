@@ -20,7 +20,7 @@ from didyma.structures.batches import (
     impossible,
 )
 from didyma.structures.compiled import CompiledStructure
-from didyma.structures.layout import Floats, Layout, Parts
+from didyma.structures.layout import Floats, Layout, Lengths, Parts
 
 ROUNDING = 1e-6  # in the sum of a word's marginals
 
@@ -50,7 +50,7 @@ class Heads(CompiledStructure):
         Without logarithms, a log partition of −∞ means that logarithms are needed.
         """
 
-    def arrange(self, batch: Floats, lengths: ArrayLike | None) -> Layout:
+    def arrange(self, batch: Floats, lengths: Lengths) -> Layout:
         """Lengths are the numbers of words."""
         if batch.shape[1] != batch.shape[2] or batch.shape[1] < 1:
             raise DataError(

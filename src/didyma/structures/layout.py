@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 Parts = NDArray[np.int32]
+Lengths = ArrayLike | None  # sizes of the instances; None where nothing is padded
 
 NO_EXTRA = np.zeros((1, 0))
 NO_DIMS = np.zeros(0, np.int64)

@@ -12,7 +12,7 @@ import didyma._core.structures as core
 from didyma.errors import DataError
 from didyma.structures.batches import as_outputs, check_range, check_scores, column_of_row, flatten
 from didyma.structures.compiled import CompiledStructure
-from didyma.structures.layout import Floats, Layout, Parts
+from didyma.structures.layout import Floats, Layout, Lengths, Parts
 from didyma.values import aligned, as_array
 
 
@@ -32,7 +32,7 @@ class Matching(CompiledStructure):
     ndim: ClassVar[int] = 2
     intractable: ClassVar[str] = "sums over matchings are permanents, which are #P-hard"
 
-    def arrange(self, batch: Floats, lengths: ArrayLike | None) -> Layout:
+    def arrange(self, batch: Floats, lengths: Lengths) -> Layout:
         """Part i pairs line i of the smaller side; lengths are numbers of rows and columns."""
         n, m = shape = batch.shape[1:]
         sizes = _as_sizes(lengths, len(batch), n, m)
@@ -87,7 +87,7 @@ class Matching(CompiledStructure):
         return column_of_row(parts, *layout.shape)
 
 
-def _as_sizes(lengths: ArrayLike | None, batch: int, n: int, m: int) -> NDArray[np.int64]:
+def _as_sizes(lengths: Lengths, batch: int, n: int, m: int) -> NDArray[np.int64]:
     """Numbers of rows and columns of each instance, between 0 and the padded ones."""
     if lengths is None:
         return np.tile(np.array([n, m], np.int64), (batch, 1))

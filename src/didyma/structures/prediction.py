@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
 from didyma.structures.batches import check_whole, impossible, indicators, lay_out, pack
-from didyma.structures.layout import Floats, Layout, Parts
+from didyma.structures.layout import Floats, Layout, Lengths, Parts
 from didyma.structures.oracles import best_outputs, python_argmax, total
 from didyma.structures.partition import k_best_outputs
 from didyma.values import aligned
@@ -26,7 +26,7 @@ class Prediction:
     data: ClassVar[tuple[str, ...]]
 
     def predict(
-        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: Any
+        self, scores: ArrayLike, lengths: Lengths = None, **additional: Any
     ) -> NDArray[Any]:
         """Each instance's best output, in the form that the structure has for people.
 
@@ -36,7 +36,7 @@ class Prediction:
         return self._as_given(self.decode(self.best(layout), layout), scores)
 
     def k_best(
-        self, scores: ArrayLike, k: int, lengths: ArrayLike | None = None, **additional: Any
+        self, scores: ArrayLike, k: int, lengths: Lengths = None, **additional: Any
     ) -> tuple[NDArray[Any], Floats]:
         """The k best outputs (B, k, ...) and their scores (B, k), best first.
 
@@ -61,7 +61,7 @@ class Prediction:
         scores: ArrayLike,
         n: int,
         random_state: int,
-        lengths: ArrayLike | None = None,
+        lengths: Lengths = None,
         **additional: Any,
     ) -> NDArray[Any]:
         """Outputs (B, n, ...): each the best one after Gumbel noise was added to every score.

@@ -22,7 +22,7 @@ from didyma.structures.batches import (
 from didyma.structures.compiled import CompiledStructure
 from didyma.structures.hypergraph import SHAPES, Hypergraph
 from didyma.structures.knapsack import fitting_sets
-from didyma.structures.layout import Floats, Layout, Parts
+from didyma.structures.layout import Floats, Layout, Lengths, Parts
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class TopK(CompiledStructure):
         """Check k."""
         check_whole(self.k, 1, "k")
 
-    def arrange(self, batch: Floats, lengths: ArrayLike | None) -> Layout:
+    def arrange(self, batch: Floats, lengths: Lengths) -> Layout:
         """Parts are chosen options, in ascending order; lengths are the numbers of options."""
         n = batch.shape[1]
         sizes = as_lengths(lengths, len(batch), n)
