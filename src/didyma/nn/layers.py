@@ -44,9 +44,8 @@ def sparsemap(
     work; a graph that `torch.compile` makes has this call as one operator, unless it is asked for
     the solution or given one to start from, which graphs cannot hold.
 
-    Arguments are those of `didyma.sparsemap`. A gap larger than ``tol`` is warned of, but the solver
-    goes on to the face that the optimum lies on, whose derivatives these are: a small gap is not
-    enough for them.
+    Arguments are those of `didyma.sparsemap`. A gap above ``tol`` is warned of; the solver goes on
+    to the face that the optimum lies on, since a small gap is not enough for derivatives.
     """
     # No default is left out: `torch.compile` knows objects by their names alone.
     options = SolverOptions(temperature, tol, max_iter, n_jobs, True, EXACT)

@@ -28,7 +28,7 @@ from didyma.structures.elimination import (
     Relation,
     Term,
     as_hypergraph,
-    fill_order,
+    minimum_fill_order,
     plan,
     postorder,
 )
@@ -86,14 +86,14 @@ class FactorGraph(CompiledStructure):
         # Dense tables are as large as they seem; constraints may leave far less of them.
         largest = LARGEST_PLAN**2 if self.logic else LARGEST_PLAN
         n_states = [self.n_states] * self.n_variables
-        relations = [_list(one) for one in self.logic if len(one.variables) <= SMALL]
-        order = fill_order(n_states, self._scopes(relations), largest)
+        relations = [_enumerate(one) for one in self.logic if len(one.variables) <= SMALL]
+        order = minimum_fill_order(n_states, self._scopes(relations), largest)
         counted = [one for one in self.logic if len(one.variables) > SMALL and not _vacuous(one)]
         if counted:
             rank = {v: position for position, v in enumerate(postorder(order))}
             for one in counted:
-                relations += _count(one, rank, n_states)
-            order = fill_order(n_states, self._scopes(relations), largest)
+                relations += _count_along(one, rank, n_states)
+            order = minimum_fill_order(n_states, self._scopes(relations), largest)
         d, square = self.n_variables * self.n_states, self.n_states**2
         parts = np.arange(d + len(self.edges) * square)
         unary, pairs = parts[:d].reshape(-1, self.n_states), parts[d:].reshape(-1, square)
@@ -189,7 +189,7 @@ def _vacuous(constraint: Cardinality) -> bool:
     return constraint.low <= 0 and constraint.high >= len(constraint.variables)
 
 
-def _list(constraint: Cardinality) -> Relation:
+def _enumerate(constraint: Cardinality) -> Relation:
     """All allowed states of a few variables."""
     scope = tuple(constraint.indices)
     states = np.array(list(product((0, 1), repeat=len(scope))))
@@ -197,7 +197,9 @@ def _list(constraint: Cardinality) -> Relation:
     return Relation(scope, states[(constraint.low <= count) & (count <= constraint.high)])
 
 
-def _count(constraint: Cardinality, rank: dict[int, int], n_states: list[int]) -> list[Relation]:
+def _count_along(
+    constraint: Cardinality, rank: dict[int, int], n_states: list[int]
+) -> list[Relation]:
     """Count true literals along the variables: c_j = c_{j−1} + x_j, with a new variable per count.
 
     A count that has reached a lower bound goes no higher where there is no upper one, and no count
