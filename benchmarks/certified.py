@@ -17,8 +17,7 @@ from benchmarks.structures import Case, cases
 from didyma._core.polytope import products
 from didyma.polytope.distributions import Distributions
 from didyma.polytope.sparsemap import SolverOptions, solve
-from didyma.structures.masks import total
-from didyma.structures.oracles import best_outputs
+from didyma.structures.oracles import best_outputs, total
 
 INSTANCES = 1000
 KINDS = ("deviation 1", "deviation 0.1", "deviation 5", "integer", "tied", "constant")

@@ -20,8 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.polytope.frank_wolfe import ConditionalGradient
-from didyma.polytope.sparsemap import ActiveSet, SolverOptions, ToleranceWarning, solve
+from didyma.polytope.sparsemap import (
+    ActiveSet,
+    ConditionalGradient,
+    SolverOptions,
+    ToleranceWarning,
+    solve,
+)
 from didyma.structures import Tree
 from reproductions import study
 

@@ -278,9 +278,9 @@ def test_what_is_hard_is_refused_with_a_reason(name):
 def test_bad_arguments_are_named(name):
     case = CASES[name]
     scores, additional = instance_of(case, "gaussian", 0)
-    with pytest.raises(didyma.DataError, match="k: expected a number from 1 up"):
+    with pytest.raises(didyma.DataError, match="k: expected a whole number from 1 up"):
         case.structure.k_best(scores, 0, **additional)
-    with pytest.raises(didyma.DataError, match="n: expected a number from 0 up"):
+    with pytest.raises(didyma.DataError, match="n: expected a whole number from 0 up"):
         case.structure.sample(scores, -1, 0, **additional)
 
 

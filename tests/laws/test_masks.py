@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import didyma
-from didyma.polytope.frank_wolfe import ConditionalGradient
 from didyma.polytope.local import local_sparsemap
-from didyma.polytope.sparsemap import ToleranceWarning
+from didyma.polytope.sparsemap import ConditionalGradient, ToleranceWarning
 from didyma.structures import (
     Chain,
     Choice,

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import didyma
-from didyma.polytope.frank_wolfe import ConditionalGradient
-from didyma.polytope.sparsemap import ToleranceWarning
+from didyma.polytope.sparsemap import ConditionalGradient, ToleranceWarning
 from didyma.structures import (
     Chain,
     Choice,

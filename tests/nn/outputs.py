@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import torch
 
 from didyma import DataError, Structure
 from didyma.structures.chain import Chain
@@ -93,6 +94,16 @@ CASES = [
         {"transitions": (2, 2)},
     ),
 ]
+
+
+def tensors(case, dtype=torch.float64, seed=0, scale=0.5):
+    """Scores and additional scores of a batch of two, all of which want gradients."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def normal(*shape):
+        return (scale * torch.randn(*shape, generator=generator, dtype=dtype)).requires_grad_()
+
+    return normal(2, *case.shape), {name: normal(*s) for name, s in case.additional.items()}
 
 
 def vectors(case, scores, b, **additional):

@@ -5,8 +5,8 @@ import torch
 from torch.autograd import gradcheck
 
 from didyma import DataError
-from didyma.nn import FenchelYoungLoss, SparseMAP, SPOPlusLoss, regret
-from didyma.structures import Chain, Choice, Tree
+from didyma.nn import SPOPlusLoss, regret
+from didyma.structures import Chain, Choice
 from tests.nn.decision_cases import CASES, best, draw
 
 NAMES = list(CASES)
@@ -89,71 +89,3 @@ def test_forbidden_parts_and_additional_scores():
         regret(Choice(), torch.zeros(2, 3), torch.zeros(2, 4))
     with pytest.raises(DataError, match="true: expected the shape of the predicted scores"):
         SPOPlusLoss(Choice())(torch.zeros(2, 3), torch.zeros(2, 4))
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("margin", [0.0, 0.7])
-def test_gold_may_be_any_point_of_the_hull(name, margin):
-    structure, outputs = CASES[name]
-    rows = torch.from_numpy(outputs)
-    generator = torch.Generator().manual_seed(3)
-    weights = torch.rand(8, len(rows), generator=generator, dtype=torch.float64)
-    weights /= weights.sum(1, keepdim=True)
-    gold = torch.einsum("bo,o...->b...", weights, rows)
-    scores = draw(outputs, seed=2).requires_grad_()
-    loss = FenchelYoungLoss(structure, "sparsemap", margin=margin, reduction="none")
-    assert gradcheck(lambda s: loss(s, gold), scores)
-    point = SparseMAP(structure)(scores).detach()  # the loss is 0 where it predicts the gold
-    assert FenchelYoungLoss(structure)(scores, point).item() == pytest.approx(0, abs=1e-9)
-    perceptron = FenchelYoungLoss(structure, "perceptron", reduction="none")(scores, gold)
-    highest, _ = best(outputs, scores.detach())
-    torch.testing.assert_close(
-        perceptron.detach(), highest - (scores.detach() * gold).flatten(1).sum(1)
-    )
-
-
-def test_gold_outside_of_the_hull_is_an_error():
-    scores = torch.tensor([[3.0, 2.0, 1.0]], dtype=torch.float64)
-    with pytest.raises(DataError, match="gold of instance 0 is not in the hull"):
-        FenchelYoungLoss(Choice())(scores, torch.tensor([[1.0, 1.0, 1.0]]))
-    with pytest.raises(DataError, match="expected zeros and ones of shape"):
-        FenchelYoungLoss(Choice())(scores, torch.tensor([[1.0, 1.5, 1.0]]))
-
-
-def test_several_gold_outputs_with_weights_are_their_mean():
-    scores = draw(CASES["tree"][1], batch=2).requires_grad_()
-    heads = torch.tensor([[[-1, 0, 1, 1], [-1, 2, 0, 2]], [[-1, 0, 0, 0], [-1, 3, 3, 0]]])
-    weights = torch.tensor([[1.0, 3.0], [2.0, 0.0]])
-    arcs = torch.zeros(2, 2, 4, 4, dtype=torch.float64)
-    for b, g, m in torch.cartesian_prod(*(torch.arange(n) for n in (2, 2, 4))).tolist():
-        if m:
-            arcs[b, g, m, heads[b, g, m]] = 1
-    mean = torch.einsum("bg,bg...->b...", weights.double() / weights.sum(1, keepdim=True), arcs)
-    for regularizer in ("sparsemap", "crf", "perceptron"):
-        loss = FenchelYoungLoss(Tree(), regularizer, reduction="none")
-        torch.testing.assert_close(loss(scores, heads, gold_weights=weights), loss(scores, mean))
-    single = FenchelYoungLoss(Tree())(scores[1], heads[1, 0])
-    torch.testing.assert_close(
-        FenchelYoungLoss(Tree())(scores[1], heads[1], gold_weights=weights[1]), single
-    )
-
-
-def test_weights_count_additional_parts_too():
-    generator = torch.Generator().manual_seed(1)
-    scores = torch.randn(2, 3, 2, generator=generator, dtype=torch.float64)
-    transitions = torch.randn(2, 2, generator=generator, dtype=torch.float64).requires_grad_()
-    tags = torch.tensor([[[0, 1, 1], [1, 1, 0]], [[0, 0, 0], [1, 0, 1]]])
-    weights = torch.tensor([[1.0, 1.0], [1.0, 3.0]], dtype=torch.float64)
-    loss = FenchelYoungLoss(Chain(), "perceptron", reduction="none")
-    mixed = loss(scores, tags, gold_weights=weights, transitions=transitions)
-    single = torch.stack([loss(scores, tags[:, g], transitions=transitions) for g in (0, 1)], 1)
-    torch.testing.assert_close(mixed, (single * weights / weights.sum(1, keepdim=True)).sum(1))
-    (gradient,) = torch.autograd.grad(mixed.sum(), transitions)
-    (expected,) = torch.autograd.grad(
-        (single * weights / weights.sum(1, keepdim=True)).sum(), transitions
-    )
-    torch.testing.assert_close(gradient, expected)
-    with pytest.raises(DataError, match="gold_weights: expected numbers from 0 up"):
-        loss(scores, tags, gold_weights=0 * weights, transitions=transitions)
-    with pytest.raises(DataError, match="gold_weights: expected a weight for each"):
-        loss(scores, tags, gold_weights=weights[:, :1], transitions=transitions)

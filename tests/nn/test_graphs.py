@@ -8,7 +8,7 @@ import torch
 from didyma import DataError
 from didyma.nn import FenchelYoungLoss, LocalSparseMAP, SparseMAP, sparsemap
 from didyma.structures import AtMost, Chain, Choice, Composition, Factor, FactorGraph, Tree
-from tests.nn.outputs import CASES, Contiguous
+from tests.nn.outputs import CASES, Contiguous, tensors
 
 # torch loads parts of itself that it calls deprecated
 pytestmark = [
@@ -21,15 +21,6 @@ pytestmark = [
 def _forget_graphs():
     yield
     torch.compiler.reset()
-
-
-def tensors(case, dtype=torch.float64):
-    generator = torch.Generator().manual_seed(0)
-
-    def normal(*shape):
-        return (0.5 * torch.randn(*shape, generator=generator, dtype=dtype)).requires_grad_()
-
-    return normal(2, *case.shape), {name: normal(*s) for name, s in case.additional.items()}
 
 
 def values_and_gradients(function, scores, additional):

@@ -21,20 +21,10 @@ from didyma.structures.chain import Chain
 from didyma.structures.choice import Choice
 from didyma.structures.matching import Matching
 from didyma.structures.tree import Tree
-from tests.nn.outputs import CASES, Contiguous
+from tests.nn.outputs import CASES, Contiguous, tensors
 
 # torch loads its formulas for forward mode through a part of itself that it calls deprecated
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
-
-
-def tensors(case, dtype=torch.float64, seed=0):
-    """Scores and additional scores of a batch of two."""
-    generator = torch.Generator().manual_seed(seed)
-
-    def normal(*shape):
-        return (0.5 * torch.randn(*shape, generator=generator, dtype=dtype)).requires_grad_()
-
-    return normal(2, *case.shape), {name: normal(*s) for name, s in case.additional.items()}
 
 
 def of_tuple(case, names, **settings):

@@ -11,12 +11,14 @@ from torch.autograd import gradcheck, gradgradcheck
 from torch.func import grad, hessian, vmap
 
 from didyma import DataError
-from didyma.nn import FenchelYoungLoss
+from didyma.nn import FenchelYoungLoss, SparseMAP
 from didyma.structures.chain import Chain
 from didyma.structures.choice import Choice
 from didyma.structures.matching import Matching
 from didyma.structures.tree import Tree
-from tests.nn.outputs import CASES, Contiguous, vectors
+from tests.nn import decision_cases
+from tests.nn.decision_cases import best, draw
+from tests.nn.outputs import CASES, Contiguous, tensors, vectors
 
 # torch loads its formulas for forward mode through a part of itself that it calls deprecated
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
@@ -34,15 +36,6 @@ def tractable(case, regularizer):
 
 PAIRS = [(case, *loss) for case in CASES for loss in LOSSES if tractable(case, loss[0])]
 IDS = [f"{case}-{regularizer}-{margin}" for case, regularizer, margin in PAIRS]
-
-
-def tensors(case, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-
-    def normal(*shape):
-        return torch.randn(*shape, generator=generator, dtype=torch.float64).requires_grad_()
-
-    return normal(2, *case.shape), {name: normal(*s) for name, s in case.additional.items()}
 
 
 def best_mixture(theta, M, t):
@@ -76,7 +69,7 @@ def expected_loss(case, scores, b, regularizer, margin, t, **additional):
 @pytest.mark.parametrize(("case", "regularizer", "margin"), PAIRS, ids=IDS)
 def test_value_and_derivatives(case, regularizer, margin):
     for seed, t in ((0, 1.0), (1, 0.6)):
-        scores, additional = tensors(case, seed)
+        scores, additional = tensors(case, seed=seed, scale=1.0)
         loss = FenchelYoungLoss(
             case.structure, regularizer, margin=margin, temperature=t, reduction="none"
         )
@@ -366,8 +359,11 @@ def test_repr():
 @pytest.mark.parametrize(
     ("settings", "match"),
     [
-        ({"regularizer": "svm"}, "regularizer: expected one of perceptron, crf, sparsemap"),
-        ({"reduction": "average"}, "reduction: expected one of mean, sum, none, found 'average'"),
+        ({"regularizer": "svm"}, "regularizer: expected one of 'perceptron', 'crf', 'sparsemap'"),
+        (
+            {"reduction": "average"},
+            "reduction: expected one of 'mean', 'sum', 'none', found 'average'",
+        ),
         ({"margin": -1.0}, "margin: expected a number from 0 up, found -1.0"),
         ({"temperature": 0.0}, "temperature: expected a positive number, found 0.0"),
     ],
@@ -382,7 +378,7 @@ def test_bad_settings(settings, match):
     [
         (None, {}, "gold: expected one output per instance, found None"),
         ([0], {}, "gold: expected one per instance"),
-        ([0, 3], {}, "outputs: expected a option from 0 to 2, found 3"),
+        ([0, 3], {}, "outputs: expected an option from 0 to 2, found 3"),
         ([0, 1], {"mask": [True]}, "mask: expected one per instance"),
         ([0, 1], {"mask": [[True], [True]]}, r"mask: .* shape \(2,\), found shape \(2, 1\)"),
         ([0, 1], {"mask": [[True] * 3] * 2}, r"mask: .* \(2, 3\).* lengths=mask.sum\(1\)"),
@@ -402,3 +398,74 @@ def test_a_class_is_no_structure():
 def test_crf_needs_tractable_marginals():
     with pytest.raises(NotImplementedError, match="matching"):
         FenchelYoungLoss(Matching(), "crf")(torch.zeros(1, 2, 2), [[0, 1]])
+
+
+# gold points
+
+
+@pytest.mark.parametrize("name", decision_cases.CASES)
+@pytest.mark.parametrize("margin", [0.0, 0.7])
+def test_gold_may_be_any_point_of_the_hull(name, margin):
+    structure, outputs = decision_cases.CASES[name]
+    rows = torch.from_numpy(outputs)
+    generator = torch.Generator().manual_seed(3)
+    weights = torch.rand(8, len(rows), generator=generator, dtype=torch.float64)
+    weights /= weights.sum(1, keepdim=True)
+    gold = torch.einsum("bo,o...->b...", weights, rows)
+    scores = draw(outputs, seed=2).requires_grad_()
+    loss = FenchelYoungLoss(structure, "sparsemap", margin=margin, reduction="none")
+    assert gradcheck(lambda s: loss(s, gold), scores)
+    point = SparseMAP(structure)(scores).detach()  # the loss is 0 where it predicts the gold
+    assert FenchelYoungLoss(structure)(scores, point).item() == pytest.approx(0, abs=1e-9)
+    perceptron = FenchelYoungLoss(structure, "perceptron", reduction="none")(scores, gold)
+    highest, _ = best(outputs, scores.detach())
+    torch.testing.assert_close(
+        perceptron.detach(), highest - (scores.detach() * gold).flatten(1).sum(1)
+    )
+
+
+def test_gold_outside_of_the_hull_is_an_error():
+    scores = torch.tensor([[3.0, 2.0, 1.0]], dtype=torch.float64)
+    with pytest.raises(DataError, match="gold of instance 0 is not in the hull"):
+        FenchelYoungLoss(Choice())(scores, torch.tensor([[1.0, 1.0, 1.0]]))
+    with pytest.raises(DataError, match="expected zeros and ones of shape"):
+        FenchelYoungLoss(Choice())(scores, torch.tensor([[1.0, 1.5, 1.0]]))
+
+
+def test_several_gold_outputs_with_weights_are_their_mean():
+    scores = draw(decision_cases.CASES["tree"][1], batch=2).requires_grad_()
+    heads = torch.tensor([[[-1, 0, 1, 1], [-1, 2, 0, 2]], [[-1, 0, 0, 0], [-1, 3, 3, 0]]])
+    weights = torch.tensor([[1.0, 3.0], [2.0, 0.0]])
+    arcs = torch.zeros(2, 2, 4, 4, dtype=torch.float64)
+    for b, g, m in torch.cartesian_prod(*(torch.arange(n) for n in (2, 2, 4))).tolist():
+        if m:
+            arcs[b, g, m, heads[b, g, m]] = 1
+    mean = torch.einsum("bg,bg...->b...", weights.double() / weights.sum(1, keepdim=True), arcs)
+    for regularizer in ("sparsemap", "crf", "perceptron"):
+        loss = FenchelYoungLoss(Tree(), regularizer, reduction="none")
+        torch.testing.assert_close(loss(scores, heads, gold_weights=weights), loss(scores, mean))
+    single = FenchelYoungLoss(Tree())(scores[1], heads[1, 0])
+    torch.testing.assert_close(
+        FenchelYoungLoss(Tree())(scores[1], heads[1], gold_weights=weights[1]), single
+    )
+
+
+def test_weights_count_additional_parts_too():
+    generator = torch.Generator().manual_seed(1)
+    scores = torch.randn(2, 3, 2, generator=generator, dtype=torch.float64)
+    transitions = torch.randn(2, 2, generator=generator, dtype=torch.float64).requires_grad_()
+    tags = torch.tensor([[[0, 1, 1], [1, 1, 0]], [[0, 0, 0], [1, 0, 1]]])
+    weights = torch.tensor([[1.0, 1.0], [1.0, 3.0]], dtype=torch.float64)
+    loss = FenchelYoungLoss(Chain(), "perceptron", reduction="none")
+    mixed = loss(scores, tags, gold_weights=weights, transitions=transitions)
+    single = torch.stack([loss(scores, tags[:, g], transitions=transitions) for g in (0, 1)], 1)
+    torch.testing.assert_close(mixed, (single * weights / weights.sum(1, keepdim=True)).sum(1))
+    (gradient,) = torch.autograd.grad(mixed.sum(), transitions)
+    (expected,) = torch.autograd.grad(
+        (single * weights / weights.sum(1, keepdim=True)).sum(), transitions
+    )
+    torch.testing.assert_close(gradient, expected)
+    with pytest.raises(DataError, match="gold_weights: expected numbers from 0 up"):
+        loss(scores, tags, gold_weights=0 * weights, transitions=transitions)
+    with pytest.raises(DataError, match="gold_weights: expected a weight for each"):
+        loss(scores, tags, gold_weights=weights[:, :1], transitions=transitions)

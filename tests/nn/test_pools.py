@@ -67,5 +67,5 @@ def test_pools_forget_the_oldest_and_serve_one_set():
     assert loss.pool.tolist() == [[0, 0, 1, 0], [0, 0, 0, 1]]
     with pytest.raises(DataError, match=r"expected scores of shape \(4,\) as before"):
         loss(torch.zeros(1, 3), torch.zeros(1, 3))
-    with pytest.raises(DataError, match="kind: expected one of nce"):
+    with pytest.raises(DataError, match="kind: expected one of 'nce'"):
         PoolLoss(Choice(), "ranknet")

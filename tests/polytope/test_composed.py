@@ -6,12 +6,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 import didyma
 from didyma import Structure
 from didyma.errors import DataError
-from didyma.polytope.active_set import project
 from didyma.structures import (
     AndOut,
     AtLeastOne,
@@ -31,6 +29,7 @@ from didyma.structures import (
     Tree,
     XorOut,
 )
+from tests.polytope.agreement import allowed_by, projection
 
 HEADS = np.vstack([np.full(4, -1), np.arange(12).reshape(3, 4)])  # variable of each arc
 
@@ -52,44 +51,12 @@ def outputs_of(factor, additional):
 
 def expected(graph, scores, pairwise=(), additional=None):
     """Marginals by conditional gradients to the end, whose oracle is a linear programme."""
-    n = graph.n_variables
     factors = []
     for k, factor in enumerate(graph.factors):
         factors.append(outputs_of(factor, (additional or {}).get(k, {})))
     for (i, j), gain in zip(graph.edges, pairwise, strict=True):
         factors.append(([i, j], np.array(list(product((0, 1), repeat=2))), gain * np.eye(4)[3]))
-    for one in graph.logic:
-        listed = np.array(list(product((0, 1), repeat=len(one.variables))))
-        listed = listed[one_holds(one, listed)]
-        factors.append((one.indices, listed, np.zeros(len(listed))))
-    c = np.concatenate([scores, *(gains for _, _, gains in factors)])
-    A, b, start = [], [], n
-    for scope, listed, _ in factors:
-        rows = np.zeros((len(scope) + 1, len(c)))
-        rows[:-1, start : start + len(listed)] = listed.T
-        rows[np.arange(len(scope)), scope] = -1
-        rows[-1, start : start + len(listed)] = 1
-        A.append(rows)
-        b += [0.0] * len(scope) + [1.0]
-        start += len(listed)
-    limits = [(0, 0) if gain == -np.inf else (0, 1) for gain in c]
-    c = np.where(np.isneginf(c), 0.0, c)
-
-    def oracle(u):
-        gains = c.copy()
-        gains[:n] -= u
-        given = (np.vstack(A), b) if A else (None, None)
-        found = linprog(-gains, A_eq=given[0], b_eq=given[1], bounds=limits, method="highs-ds")
-        if found.status == 2:
-            raise LookupError
-        return found.x[:n], float(c @ found.x)
-
-    return project(oracle, n).point
-
-
-def one_holds(one, listed):
-    count = (listed.astype(bool) != one.negated).sum(axis=1)
-    return (one.low <= count) & (count <= one.high)
+    return projection(scores, [*factors, *map(allowed_by, graph.logic)])
 
 
 GRAPHS = {

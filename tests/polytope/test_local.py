@@ -6,14 +6,15 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog, minimize
+from scipy.optimize import minimize
 
 from didyma.errors import DataError
-from didyma.polytope.active_set import minimise_over_columns, project
+from didyma.polytope.active_set import minimise_over_columns
 from didyma.polytope.local import local_sparsemap
 from didyma.polytope.sparsemap import ToleranceWarning
 from didyma.structures.factor_graph import FactorGraph
 from didyma.structures.logic import AtLeastOne, AtMost, AtMostOne, Cardinality, ExactlyOne, Implies
+from tests.polytope.agreement import allowed_by, projection
 
 TRIANGLE = [(0, 1), (1, 2), (2, 0)]
 
@@ -70,46 +71,23 @@ def test_exact_on_trees(kind):
         np.testing.assert_allclose(solution.marginals, expected, atol=1e-8)
 
 
-def vertex_oracle(graph, scores, pairwise):
-    """A linear programme over distributions of every factor's own assignments."""
-    n, size = scores.shape
-    d = n * size
-    factors = [
-        ((i, j), np.array(list(product(range(size), repeat=2))), pairwise[e].ravel())
-        for e, (i, j) in enumerate(graph.edges)
+def best_point(graph, scores, pairwise):
+    """By an oracle over distributions of every factor's own assignments, as 0/1 rows of states."""
+    size = graph.n_states
+    factors = [([v], np.arange(size)[:, None], np.zeros(size)) for v in range(graph.n_variables)]
+    for e, edge in enumerate(graph.edges):
+        factors.append((edge, np.array(list(product(range(size), repeat=2))), pairwise[e].ravel()))
+    factors += [allowed_by(one) for one in graph.logic]
+    states = np.arange(size)
+    rows = [
+        (
+            (np.array(scope)[:, None] * size + states).ravel(),
+            (listed[:, :, None] == states).reshape(len(listed), -1),
+            gains,
+        )
+        for scope, listed, gains in factors
     ]
-    for one in graph.logic:
-        listed = np.array(list(product((0, 1), repeat=len(one.variables))))
-        count = (listed != one.negated).sum(axis=1)
-        listed = listed[(one.low <= count) & (count <= one.high)]
-        factors.append((one.indices, listed, np.zeros(len(listed))))
-    c = np.concatenate([scores.ravel(), *(gains for _, _, gains in factors)])
-    A, b = [], []
-    for i in range(n):
-        A.append((np.arange(len(c)) // size == i) & (np.arange(len(c)) < d))
-        b.append(1.0)
-    start = d
-    for scope, assignments, _ in factors:
-        for column, v in enumerate(scope):
-            for state in range(size):
-                row = np.zeros(len(c))
-                row[start : start + len(assignments)] = assignments[:, column] == state
-                row[v * size + state] = -1
-                A.append(row)
-                b.append(0.0)
-        start += len(assignments)
-    limits = [(0, 0) if gain == -np.inf else (0, 1) for gain in c]
-    c = np.where(np.isneginf(c), 0.0, c)
-
-    def oracle(u):
-        gains = c.copy()
-        gains[:d] -= u
-        found = linprog(-gains, A_eq=np.array(A), b_eq=b, bounds=limits, method="highs-ds")
-        if found.status == 2:
-            raise LookupError
-        return found.x[:d], float(c @ found.x)
-
-    return oracle
+    return projection(scores.ravel(), rows)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -129,7 +107,7 @@ def test_best_point_with_loops_and_logic(kind, n_states):
         graph = FactorGraph(n, n_states, edges, logic)
         scores, pairwise = draw_scores(rng, graph, kind)
         try:
-            expected = project(vertex_oracle(graph, scores, pairwise), scores.size).point
+            expected = best_point(graph, scores, pairwise)
         except LookupError:
             with pytest.raises(DataError, match="-inf"):
                 local_sparsemap(scores, graph, pairwise=pairwise)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from didyma.errors import DataError
-from didyma.structures.elimination import fill_order, postorder
+from didyma.structures.elimination import minimum_fill_order, postorder
 from didyma.structures.factor_graph import FactorGraph
 from didyma.structures.logic import AtLeastOne, AtMost, AtMostOne, Cardinality, ExactlyOne, Implies
 
@@ -212,12 +212,12 @@ def test_ties_go_to_the_first_states():
 
 
 def test_orders():
-    order = fill_order([2] * 5, [(0, 1), (1, 2), (2, 3), (3, 4)], np.inf)
+    order = minimum_fill_order([2] * 5, [(0, 1), (1, 2), (2, 3), (3, 4)], np.inf)
     assert sorted(order) == list(range(5))
     assert max(map(len, order.values())) == 1
-    star = fill_order([2] * 6, [(0, i) for i in range(1, 6)], np.inf)
+    star = minimum_fill_order([2] * 6, [(0, i) for i in range(1, 6)], np.inf)
     assert sorted(postorder(star)) == list(range(6))
-    ring = fill_order([2] * 6, [(i, (i + 1) % 6) for i in range(6)], np.inf)
+    ring = minimum_fill_order([2] * 6, [(i, (i + 1) % 6) for i in range(6)], np.inf)
     assert max(map(len, ring.values())) == 2
 
 

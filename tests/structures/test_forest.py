@@ -1,38 +1,16 @@
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse.csgraph import connected_components
 
 from didyma.errors import DataError
 from didyma.structures.forest import Forest
+from tests.laws import enumeration
 from tests.structures.scores import random_scores
 
-
-def acyclic(edges, n):
-    adjacency = np.zeros((n, n))
-    for i, j in edges:
-        adjacency[i, j] = 1
-    return len(edges) == n - connected_components(adjacency, directed=False)[0]
-
-
-def forests(n):
-    pairs = list(combinations(range(n), 2))
-    for size in range(n):
-        for edges in combinations(pairs, size):
-            if acyclic(edges, n):
-                yield edges
-
-
-def score(scores, edges):
-    return sum(scores[i, j] for i, j in edges)
-
-
-FORESTS = {n: list(forests(n)) for n in range(1, 6)}
+FORESTS = {n: np.array(list(enumeration.forests(n))) for n in range(1, 6)}
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 5), padding=st.integers(0, 2))
@@ -46,13 +24,13 @@ def test_best_of_all_forests(seed, n, padding):
     output = Forest().predict(padded, lengths)[0]
     assert not output[np.tril_indices(n + padding)].any()
     assert not output[:, n:].any()
-    edges = np.argwhere(output).tolist()
-    assert acyclic(edges, n)
-    assert all(scores[i, j] > 0 for i, j in edges)
-    best = max(score(scores, forest) for forest in FORESTS[n])
-    assert score(scores, edges) == pytest.approx(best, rel=1e-12)
+    forests = FORESTS[n]
+    assert (forests == output[:n, :n]).all(axis=(1, 2)).any()
+    assert (scores[output[:n, :n]] > 0).all()
+    best = np.where(forests, scores, 0.0).sum(axis=(1, 2)).max()
+    assert scores[output[:n, :n]].sum() == pytest.approx(best, rel=1e-12)
     parts = Forest().argmax(padded, lengths)[0]
-    count = len(edges)
+    count = output.sum()
     assert (np.diff(parts[:count]) > 0).all()
     assert (parts[count:] == -1).all()
 
@@ -126,13 +104,3 @@ def test_wrong_scores():
         Forest().predict(np.zeros((2, 3)))
     with pytest.raises(DataError, match="0 to 2"):
         Forest().predict(np.zeros((2, 2)), [3])
-
-
-def test_marginals_are_refused():
-    with pytest.raises(NotImplementedError, match="#P-hard; use SparseMAP"):
-        Forest().marginals(np.zeros((2, 2)))
-
-
-def test_a_value():
-    assert Forest() == Forest()
-    assert repr(Forest()) == "Forest()"

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from itertools import permutations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,14 +9,12 @@ from scipy.optimize import linear_sum_assignment
 from didyma._core.assignment import match
 from didyma.errors import DataError
 from didyma.structures.matching import Matching
+from tests.laws import enumeration
 from tests.structures.scores import random_scores
 
 
 def best_by_enumeration(scores):
-    n, m = scores.shape
-    if n > m:
-        return best_by_enumeration(scores.T)
-    return max(scores[np.arange(n), list(c)].sum() for c in permutations(range(m), n))
+    return max(total(scores, columns) for columns in enumeration.matchings(*scores.shape))
 
 
 def total(scores, columns):
@@ -183,21 +179,6 @@ def test_wrong_outputs(outputs, message):
 def test_wrong_lengths(lengths, message):
     with pytest.raises(DataError, match=message):
         Matching().lay_out(np.zeros((1, 3, 2)), lengths)
-
-
-def test_wrong_scores():
-    with pytest.raises(DataError, match="no such scores"):
-        Matching().predict(np.zeros((2, 2)), transitions=np.zeros(2))
-
-
-def test_marginals_are_refused():
-    with pytest.raises(NotImplementedError, match="#P-hard; use SparseMAP"):
-        Matching().marginals(np.zeros((2, 2)))
-
-
-def test_a_value():
-    assert Matching() == Matching()
-    assert repr(Matching()) == "Matching()"
 
 
 @pytest.mark.parametrize("m", [9, 10])

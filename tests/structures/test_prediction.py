@@ -20,7 +20,6 @@ from didyma.nn import (
     SPOPlusLoss,
     regret,
 )
-from didyma.testing import check_structure
 
 
 class Evens(didyma.Structure):
@@ -68,10 +67,6 @@ class Fits(didyma.Structure):
 
 def subsets(n):
     return [np.flatnonzero(s) for s in itertools.product((0, 1), repeat=n)]
-
-
-def flags(parts, n):
-    return np.isin(np.arange(n), parts)
 
 
 def totals(outputs, scores):
@@ -287,67 +282,3 @@ def test_booleans_are_told_about_indices():
 
     with pytest.raises(DataError, match=r"np.flatnonzero\(output\)"):
         Flags().predict(np.ones(3))
-
-
-def test_the_law_suite_passes_what_is_right():
-    check_structure(Evens(), lambda rng: rng.standard_normal(5))
-    check_structure(
-        Evens(),
-        lambda rng: rng.standard_normal(5),
-        outputs=lambda scores: [flags(parts, 5) for parts in evens(5)],
-    )
-    check_structure(
-        Walk(),
-        lambda rng: (
-            rng.standard_normal(4),
-            {"first": rng.standard_normal(4), "last": rng.standard_normal(4)},
-        ),
-    )
-    check_structure(
-        Fits(),
-        lambda rng: (rng.random(4), {"weights": rng.integers(1, 4, 4), "capacity": 5}),
-    )
-
-
-class Greedy(Evens):
-    """Drops the best where it should drop the worst."""
-
-    def argmax(self, scores):
-        best = np.flatnonzero(scores > 0)
-        return best[1:] if len(best) % 2 else best
-
-
-class Fickle(Evens):
-    """Answers otherwise at every second call."""
-
-    calls = 0
-
-    def argmax(self, scores):
-        self.calls += 1
-        return super().argmax(scores if self.calls % 2 else -scores)
-
-
-class Odd(Evens):
-    """Remembers what it was asked before."""
-
-    def __init__(self):
-        self.last = None
-
-    def argmax(self, scores):
-        first, self.last = self.last, scores
-        return super().argmax(scores if first is None or scores[0] == first[0] else first)
-
-
-@pytest.mark.parametrize("structure", [Greedy(), Fickle(), Odd()])
-def test_the_law_suite_fails_what_is_wrong(structure):
-    with pytest.raises(AssertionError):
-        check_structure(
-            structure,
-            lambda rng: rng.standard_normal(5),
-            outputs=lambda scores: [flags(parts, 5) for parts in evens(5)],
-        )
-
-
-def test_the_law_suite_wants_single_instances():
-    with pytest.raises(DataError, match="draw: expected scores of one instance, with 1 axes"):
-        check_structure(Evens(), lambda rng: rng.standard_normal((2, 5)))

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import product
 
 import numpy as np
 import pytest
@@ -10,41 +9,20 @@ from numpy.typing import NDArray
 from didyma.errors import DataError
 from didyma.structures.projective_tree import ProjectiveTree
 from didyma.structures.tree import Tree
-from tests.structures.test_heads import ROOTS, totals
+from tests.structures.test_heads import ROOTS, all_trees, expected_sums, totals
 
 Floats = NDArray[np.float64]
 
 
-@cache
-def all_trees(n: int, single_root: bool) -> NDArray[np.int64]:
-    """Head sequences in which the words below each word, with itself, are neighbours."""
-
-    def ancestors(heads: tuple[int, ...], word: int) -> list[int]:
-        path = [word]
-        while path[-1] and len(path) <= n + 1:
-            path.append(heads[path[-1] - 1])
-        return path
-
-    kept = []
-    for heads in product(range(n + 1), repeat=n):
-        paths = [ancestors(heads, word) for word in range(1, n + 1)]
-        if any(path[-1] for path in paths) or (single_root and heads.count(0) != 1):
-            continue
-        below = [[i for i, path in enumerate(paths) if w in path] for w in range(1, n + 1)]
-        if all(words[-1] - words[0] + 1 == len(words) for words in below):
-            kept.append(heads)
-    return np.array(kept)
-
-
 def test_enumeration() -> None:
-    assert [len(all_trees(n, False)) for n in (1, 2, 3, 4)] == [1, 3, 12, 55]  # C(3n, n)/(2n + 1)
-    assert [len(all_trees(n, True)) for n in (1, 2, 3, 4)] == [1, 2, 7, 30]
+    for single_root, counts in ((False, [1, 3, 12, 55]), (True, [1, 2, 7, 30])):
+        assert [len(all_trees(n, single_root, True)) for n in (1, 2, 3, 4)] == counts
 
 
 @ROOTS
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
 def test_all_trees(n: int, single_root: bool) -> None:
-    tree, every = ProjectiveTree(single_root), all_trees(n, single_root)
+    tree, every = ProjectiveTree(single_root), all_trees(n, single_root, True)
     rng = np.random.default_rng(n)
     for kind in range(40):
         scores = rng.normal(size=(n + 1, n + 1)) * (1000.0 if kind % 8 == 7 else 1.0)
@@ -52,8 +30,7 @@ def test_all_trees(n: int, single_root: bool) -> None:
             scores = np.round(scores)
         if kind % 4 > 1:
             scores[rng.random(scores.shape) < 0.35] = -np.inf
-        values = totals(scores, every)
-        best = values.max()
+        best = totals(scores, every).max()
         if best == -np.inf:
             for query in (tree.predict, tree.marginals):
                 with pytest.raises(DataError, match="every output"):
@@ -63,12 +40,8 @@ def test_all_trees(n: int, single_root: bool) -> None:
         assert heads[0] == -1
         assert (heads[1:] == every).all(axis=1).any()
         assert totals(scores, heads[1:]) == pytest.approx(best, rel=1e-13, abs=1e-13)
-        shares = np.exp(values - best)
-        expected = np.zeros_like(scores)
-        for m in range(1, n + 1):
-            np.add.at(expected[m], every[:, m - 1], shares / shares.sum())
+        log_partition, expected = expected_sums(scores, every)
         np.testing.assert_allclose(tree.marginals(scores), expected, atol=1e-10)
-        log_partition = best + np.log(shares.sum())
         np.testing.assert_allclose(tree.log_partition(scores), log_partition, rtol=1e-12)
 
 

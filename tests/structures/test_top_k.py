@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,18 +7,10 @@ from hypothesis import strategies as st
 
 from didyma.errors import DataError
 from didyma.structures.top_k import TopK
+from tests.laws import enumeration
 from tests.structures.scores import random_scores
 
 MODES = st.booleans()
-
-
-def sets(n, k, exactly):
-    """Boolean rows of all outputs; where scores tie, the preferred ones first."""
-    chosen = [c for size in range(k if exactly else 0, k + 1) for c in combinations(range(n), size)]
-    outputs = np.zeros((len(chosen), n), bool)
-    for row, options in zip(outputs, chosen, strict=True):
-        row[list(options)] = True
-    return outputs
 
 
 def totals(outputs, scores):
@@ -41,7 +31,7 @@ def test_best_set_and_marginals_by_enumeration(seed, n, k, padding, exactly):
     scores = random_scores(np.random.default_rng(seed), n)
     padded = np.append(scores, np.full(padding, 500.0))[None]
     structure = TopK(k, exactly=exactly)
-    outputs = sets(n, k, exactly)
+    outputs = np.array(list(enumeration.subsets(n, min(k, n), exactly)))
     values = totals(outputs, scores)
     if values.max() == -np.inf:
         for call in (structure.predict, structure.marginals):
@@ -88,21 +78,6 @@ def test_marginals_of_many_options_sum_to_k():
     assert (TopK(20, exactly=False).marginals(scores).sum(axis=1) < 20).all()
 
 
-@pytest.mark.parametrize("exactly", [True, False])
-def test_encode_inverts_decode(exactly):
-    rng = np.random.default_rng(3)
-    scores = rng.standard_normal((8, 6))
-    lengths = rng.integers(3, 7, 8)
-    structure = TopK(3, exactly=exactly)
-    layout = structure.lay_out(scores, lengths)
-    parts = structure.argmax(scores, lengths)
-    outputs = structure.predict(scores, lengths)
-    for form in (outputs, outputs.astype(int)):
-        encoded, additional = structure.encode(form, layout)
-        np.testing.assert_array_equal(encoded, parts)
-        assert additional.shape == (8, 0)
-
-
 @pytest.mark.parametrize(
     ("structure", "outputs", "message"),
     [
@@ -136,9 +111,3 @@ def test_too_few_options():
 def test_wrong_k(k):
     with pytest.raises(DataError, match="k: expected a whole number"):
         TopK(k)
-
-
-def test_a_value():
-    assert TopK(2) == TopK(2) != TopK(2, exactly=False)
-    assert repr(TopK(2)) == "TopK(k=2, exactly=True)"
-    assert len({TopK(2), TopK(2), TopK(3)}) == 2

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
-from itertools import product
 
 import numpy as np
 import pytest
@@ -10,26 +8,9 @@ from numpy.typing import NDArray
 
 from didyma.errors import DataError
 from didyma.structures.tree import Tree
-from tests.structures.test_heads import ROOTS, totals
+from tests.structures.test_heads import ROOTS, all_trees, expected_sums, totals
 
 Floats = NDArray[np.float64]
-
-
-@cache
-def all_trees(n: int, single_root: bool) -> NDArray[np.int64]:
-    def hangs(heads: tuple[int, ...], word: int) -> bool:
-        for _ in range(n):
-            word = heads[word - 1] if word else 0
-        return word == 0
-
-    return np.array(
-        [
-            heads
-            for heads in product(range(n + 1), repeat=n)
-            if all(hangs(heads, word) for word in range(1, n + 1))
-            and (not single_root or heads.count(0) == 1)
-        ]
-    )
 
 
 def kinds_of_scores(n: int, count: int) -> Iterator[Floats]:
@@ -76,11 +57,7 @@ def test_marginals_of_all_trees(n: int, single_root: bool) -> None:
             with pytest.raises(DataError, match="every output"):
                 tree.marginals(scores)
             continue
-        shares = np.exp(values - values.max())
-        log_partition = values.max() + np.log(shares.sum())
-        expected = np.zeros_like(scores)
-        for m in range(1, n + 1):
-            np.add.at(expected[m], every[:, m - 1], shares / shares.sum())
+        log_partition, expected = expected_sums(scores, every)
         np.testing.assert_allclose(tree.marginals(scores), expected, atol=1e-10)
         np.testing.assert_allclose(tree.log_partition(scores), log_partition, rtol=1e-12)
 
@@ -160,16 +137,12 @@ def test_matrix_tree_theorem(deviation: float, single_root: bool) -> None:
 def test_small_marginals_keep_their_digits(height: float, single_root: bool) -> None:
     """Whether they come from the inverse, by differences, or by elimination, without any."""
     every = all_trees(4, single_root)
-    words = np.arange(1, 5)
     for seed in range(20):
         scores = np.random.default_rng(seed).normal(size=(5, 5))
         for word, other in ((1, 4), (2, 3)):
             scores[word, other] += height
             scores[other, word] += height
-        values = totals(scores, every)
-        share = np.exp(values - np.logaddexp.reduce(values))
-        expected = np.zeros((5, 5))
-        np.add.at(expected, (words, every), share[:, None])
+        _, expected = expected_sums(scores, every)
         np.testing.assert_allclose(Tree(single_root).marginals(scores), expected, rtol=1e-9)
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from didyma.errors import DataError
-from didyma.nn.autograd import conjugate
+from didyma.nn.autograd import conjugate, to_numpy
 from didyma.nn.objective import REGULARIZERS, Objective
 from didyma.polytope.sparsemap import EXACT, SolverOptions
 from didyma.structure import Structure, require_structure
@@ -60,9 +60,9 @@ def take(
     tensors = {name: torch.as_tensor(t) for name, t in present.items()}
     if tensors:
         layout = structure.lay_out(
-            scores.detach().double().cpu().numpy(),
-            None if lengths is None else torch.as_tensor(lengths).cpu().numpy(),
-            **{name: t.detach().double().cpu().numpy() for name, t in tensors.items()},
+            to_numpy(scores),
+            to_numpy(lengths),
+            **{name: to_numpy(t) for name, t in tensors.items()},
             **data,
         )
         tensors = {
@@ -71,6 +71,17 @@ def take(
         }
     objects = {name: [values[i] for i in rows.tolist()] for name, values in data.items()}
     return None if lengths is None else torch.as_tensor(lengths)[rows], {**tensors, **objects}
+
+
+def as_scores(values: Any, like: Tensor, field: str, what: str) -> Tensor:
+    """A tensor in the type and on the device of other scores, whose shape it must have."""
+    tensor = torch.as_tensor(values, device=like.device).to(like.dtype)
+    if tensor.shape != like.shape:
+        raise DataError(
+            f"expected the shape of the {what}, {tuple(like.shape)}, found {tuple(tensor.shape)}",
+            field=field,
+        )
+    return tensor
 
 
 def dot(scores: Tensor, parts: Tensor) -> Tensor:
@@ -121,11 +132,3 @@ class ArgmaxModule(nn.Module):
     def extra_repr(self) -> str:
         """The structure."""
         return repr(self.structure)
-
-
-def check_positive(name: str, value: float) -> float:
-    """The value as a float, which must be positive and finite."""
-    number = float(value)
-    if not 0.0 < number < float("inf"):
-        raise DataError(f"expected a positive number, found {value}", field=name)
-    return number

@@ -23,7 +23,7 @@ from didyma.nn.torch_internals import Function, is_plain, n_forward_modes
 from didyma.structure import Structure, require_structure
 from didyma.structures.layout import Floats
 
-__all__ = ["NO_EXPORT", "conjugate", "infer", "refuse_tracing"]
+__all__ = ["NO_EXPORT", "conjugate", "infer", "require_scores", "to_numpy"]
 
 CPU = torch.device("cpu")
 NO_EXPORT = (
@@ -364,10 +364,7 @@ def _checked(
 ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
     """Lengths, outputs and mask with a batch axis, on the CPU; additional scores."""
     require_structure(structure)
-    refuse_tracing()
-    if not (isinstance(scores, Tensor) and scores.is_floating_point()):
-        description = scores.dtype if isinstance(scores, Tensor) else type(scores).__name__
-        raise DataError(f"expected a floating-point tensor, found {description}", field="scores")
+    require_scores(scores)
     single = scores.ndim == structure.ndim
     batch = 1 if single else len(scores)
     rows = [
@@ -397,10 +394,21 @@ def _checked(
     return rows, tensors
 
 
-def refuse_tracing() -> None:
-    """A trace would record the marginals of its example as constants."""
+def require_scores(scores: Any) -> None:
+    """Refuse what is no tensor of floats, and a trace, which would record marginals as they are."""
     if torch.jit.is_tracing():
         raise NotImplementedError(NO_EXPORT)
+    if not (isinstance(scores, Tensor) and scores.is_floating_point()):
+        description = scores.dtype if isinstance(scores, Tensor) else type(scores).__name__
+        raise DataError(f"expected a floating-point tensor, found {description}", field="scores")
+
+
+def to_numpy(values: Any) -> Any:
+    """A tensor of any type and device as an array, floats as float64; None stays None."""
+    if not isinstance(values, Tensor):
+        return None if values is None else np.asarray(values)
+    cpu = values.detach().cpu()
+    return (cpu.double() if cpu.is_floating_point() else cpu).numpy()
 
 
 def _data(structure: Structure, additional: Mapping[str, Any] | None) -> dict[str, Any]:

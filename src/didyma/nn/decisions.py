@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from didyma.errors import DataError
-from didyma.nn.argmax import batched, dot, maximise
+from didyma.nn.argmax import as_scores, batched, dot, maximise
+from didyma.nn.autograd import to_numpy
 from didyma.nn.losses import FenchelYoungLoss
 from didyma.structure import Structure
 
@@ -70,13 +71,7 @@ class SPOPlusLoss(FenchelYoungLoss):
             decision: the best one for the true scores, as `FenchelYoungLoss` takes it; solved for
                 if not given.
         """
-        true = torch.as_tensor(true, device=predicted.device).to(predicted.dtype)
-        if true.shape != predicted.shape:
-            raise DataError(
-                f"expected the shape of the predicted scores, {tuple(predicted.shape)}, found "
-                f"{tuple(true.shape)}",
-                field="true",
-            )
+        true = as_scores(true, predicted, "true", "predicted scores")
         if decision is None:
             decision = self._decide(true, lengths, additional)
         forbidden = true == -torch.inf
@@ -90,11 +85,11 @@ class SPOPlusLoss(FenchelYoungLoss):
             if len(data) == len(additional):
                 return maximise(self.structure, true, lengths, data, self.n_jobs)[1].double()
             arrays = {
-                name: None if values is None else torch.as_tensor(values).detach().cpu().numpy()
+                name: to_numpy(values)
                 for name, values in {"lengths": lengths, **additional}.items()
                 if name not in data
             }
-            outputs = self.structure.predict(true.double().cpu().numpy(), **arrays, **data)
+            outputs = self.structure.predict(to_numpy(true), **arrays, **data)
             return torch.from_numpy(outputs)
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.distributions import Distribution, constraints, register_kl
 
 from didyma.errors import DataError
-from didyma.nn.autograd import infer
+from didyma.nn.autograd import infer, to_numpy
 from didyma.nn.objective import ENTROPY, Objective
 from didyma.structures.compiled import CompiledStructure
 
@@ -65,7 +65,7 @@ class StructureDistribution(Distribution):
         self.structure, self.scores = structure, scores
         assert inference.layout is not None
         self._layout = inference.layout
-        self._lengths = None if lengths is None else torch.as_tensor(lengths).cpu().numpy()
+        self._lengths = to_numpy(lengths)
         self._additional = {name: t for name, t in additional.items() if t is not None}
         self._total, self._u, self._v = total, marginals, extra_marginals
         nothing = np.full((1, self._layout.n_parts), -1, np.int32)
@@ -87,9 +87,7 @@ class StructureDistribution(Distribution):
     def additional_marginals(self) -> dict[str, Tensor]:
         """Expected number of each additional part that was given a score, by name."""
         return {
-            name: self._returned(
-                self._v[:, place.start : place.stop].reshape(*self.batch_shape, *place.shape)
-            )
+            name: self._returned(place.of(self._v).reshape(*self.batch_shape, *place.shape))
             for name, place in self._layout.additional.items()
         }
 
@@ -178,18 +176,15 @@ class StructureDistribution(Distribution):
         extra = torch.zeros(self._v.shape, dtype=torch.float64)
         for name, place in self._layout.additional.items():
             tensor = torch.as_tensor(self._additional[name]).to("cpu", torch.float64)
-            extra[:, place.start : place.stop] = tensor.reshape(-1, place.stop - place.start)
+            extra[:, place.columns] = tensor.reshape(-1, place.stop - place.start)
         return extra
 
     def _arguments(self) -> tuple[Any, ...]:
-        scores = self.scores.detach().to("cpu", torch.float64).numpy()
+        scores = to_numpy(self.scores)
         return (scores,) if self._lengths is None else (scores, self._lengths)
 
     def _arrays(self) -> dict[str, NDArray[np.float64]]:
-        return {
-            name: torch.as_tensor(t).detach().to("cpu", torch.float64).numpy()
-            for name, t in self._additional.items()
-        }
+        return {name: to_numpy(values) for name, values in self._additional.items()}
 
     def _returned(self, values: Tensor) -> Tensor:
         return values.to(self.scores.device, self.scores.dtype)

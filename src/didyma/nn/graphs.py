@@ -2,21 +2,28 @@
 
 A pass over one small instance takes half as long again as with a function of autograd, and there
 is no forward mode, so that operators serve graphs alone. What the derivative needs is a tensor too:
-the active structures of all instances, of which there are as many as the solver finds.
+the active structures of all instances, of which there are as many as the solver finds. That of
+`LocalSparseMAP` is no tensor, so that its backward pass solves again.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from didyma.nn.inference import Inference
 from didyma.nn.objective import REGULARIZERS, Objective
 from didyma.polytope.distributions import Distributions, apply_derivative
 from didyma.polytope.sparsemap import SolverOptions
+from didyma.structures.layout import Floats
+
+if TYPE_CHECKING:
+    from didyma.nn.local import LocalSparseMAP
 
 # By number, since a graph holds only numbers and tensors, and for as long as it may be run.
 STRUCTURES: list[tuple[Any, tuple[str, ...]]] = []
@@ -88,13 +95,9 @@ def maximise(
     options = SolverOptions(temperature, tol, max_iter, n_jobs, face)
     objective = Objective(structure, options, REGULARIZERS[regularizer], margin)
     inference = Inference(objective, names)
-    value, u, v, numbers = inference.maximise(
-        scores.numpy(),
-        None if lengths is None else lengths.numpy(),
-        None if gold is None else gold.numpy(),
-        None if mask is None else mask.numpy(),
-        [t.contiguous().numpy() for t in additional],
-    )
+    rows: list[Any] = [None if t is None else t.numpy() for t in (lengths, gold, mask)]
+    rows.append([t.contiguous().numpy() for t in additional])
+    value, u, v, numbers = inference.maximise(scores.numpy(), *rows)
     assert inference.layout is not None
     places = [inference.layout.additional[name] for name in names]
     (solution,) = inference.solutions
@@ -167,11 +170,18 @@ def pull(
     if d_value is not None:
         d_scores += d_value.numpy()[:, None] * flat
         d_extra += d_value.numpy()[:, None] * extra
+    return _gradients(d_scores, d_extra, places.tolist(), [u, *additional])
+
+
+def _gradients(
+    d_scores: Floats, d_extra: Floats, places: Iterable[Sequence[int]], like: Sequence[Tensor]
+) -> list[Tensor]:
+    """Gradients in the shapes of scores and additional scores, whose columns are start to stop."""
     gradients = [d_scores]
-    for start, stop, shared in places.tolist():
+    for start, stop, shared in places:
         block = d_extra[:, start:stop]
         gradients.append(block.sum(axis=0) if shared else np.ascontiguousarray(block))
-    return [torch.from_numpy(g).reshape(t.shape) for g, t in zip(gradients, [u, *additional])]
+    return [torch.from_numpy(g).reshape(t.shape) for g, t in zip(gradients, like)]
 
 
 @pull.register_fake
@@ -205,3 +215,85 @@ def refuse_second_derivatives(ctx, d_gradients):  # type: ignore[no-untyped-def]
 
 
 pull.register_autograd(refuse_second_derivatives)
+
+
+def marginals_in_graph(
+    layer: LocalSparseMAP, scores: Tensor, additional: Mapping[str, Tensor]
+) -> Tensor | None:
+    """Marginals of a batch; None for a layer's graph that the compiled function itself makes."""
+    number = number_of(layer.graph, id(layer.graph), tuple(additional))
+    if number < 0:
+        return None
+    batch = scores[None] if scores.ndim == layer.graph.ndim else scores
+    tensors = [t.to("cpu", torch.float64) for t in (batch, *additional.values())]
+    u = local_marginals(number, tensors[0], tensors[1:], layer.temperature, layer.tol)
+    return u.reshape(scores.shape).to(scores.device, scores.dtype)
+
+
+@torch.library.custom_op("didyma::local_marginals", mutates_args=())
+def local_marginals(
+    number: int, scores: Tensor, additional: list[Tensor], temperature: float, tol: float
+) -> Tensor:
+    """Marginals in the shape of the scores."""
+    inference, u, _ = _solve_local(number, scores, additional, temperature, tol)
+    inference.solution(single=False)  # warns
+    return torch.from_numpy(np.ascontiguousarray(u)).reshape(scores.shape)
+
+
+@local_marginals.register_fake
+def _(number, scores, additional, temperature, tol):  # type: ignore[no-untyped-def]
+    return scores.new_empty(scores.shape)
+
+
+@torch.library.custom_op("didyma::pull_local", mutates_args=())
+def pull_local(
+    number: int,
+    d_u: Tensor,
+    scores: Tensor,
+    additional: list[Tensor],
+    temperature: float,
+    tol: float,
+) -> list[Tensor]:
+    """Gradients with respect to the scores, and to each of the additional scores."""
+    inference, u, numbers = _solve_local(number, scores, additional, temperature, tol)
+    layout = inference.layout
+    direction = d_u.contiguous().numpy().reshape(u.shape)
+    extra = np.zeros((len(u), layout.extra.shape[1]))
+    d_scores, d_extra = inference.apply_jacobian(numbers, direction, extra)
+    places = [layout.additional[name] for name in inference.names]
+    bounds = [(place.start, place.stop, place.shared) for place in places]
+    return _gradients(d_scores, d_extra, bounds, [scores, *additional])
+
+
+@pull_local.register_fake
+def _(number, d_u, scores, additional, temperature, tol):  # type: ignore[no-untyped-def]
+    return [t.new_empty(t.shape) for t in [scores, *additional]]
+
+
+def _solve_local(
+    number: int, scores: Tensor, additional: Sequence[Tensor], temperature: float, tol: float
+) -> tuple[Any, Floats, NDArray[np.int64]]:
+    from didyma.nn.local import LocalInference
+
+    graph, names = STRUCTURES[number]
+    inference = LocalInference(graph, names, temperature, tol, None)
+    arrays = [t.contiguous().numpy() for t in additional]
+    _, u, _, numbers = inference.maximise(scores.contiguous().numpy(), None, None, None, arrays)
+    return inference, u, numbers
+
+
+def _keep_local(ctx, inputs, output):  # type: ignore[no-untyped-def]
+    ctx.number, scores, additional, ctx.temperature, ctx.tol = inputs
+    ctx.save_for_backward(scores, *additional)
+
+
+def _backward_local(ctx, d_u):  # type: ignore[no-untyped-def]
+    scores, *additional = ctx.saved_tensors
+    d_scores, *d_additional = pull_local(
+        ctx.number, d_u, scores, additional, ctx.temperature, ctx.tol
+    )
+    return None, d_scores, d_additional, None, None
+
+
+local_marginals.register_autograd(_backward_local, setup_context=_keep_local)
+pull_local.register_autograd(refuse_second_derivatives)

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.execution import n_threads
-from didyma.nn.maximum import Gibbs
-from didyma.nn.objective import Objective
+from didyma.nn.objective import Gibbs, Objective
 from didyma.polytope.distributions import Distributions
 from didyma.structures.layout import Floats, Layout
 

@@ -17,8 +17,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from didyma.errors import DataError
-from didyma.nn.argmax import ArgmaxModule, batched, check_positive
+from didyma.nn.argmax import ArgmaxModule, batched
 from didyma.structure import Structure
+from didyma.structures.batches import check_positive
 
 GUMBEL_TERMS = 10  # of the sum of gammas that a Gumbel variable is
 ADAPTATION, DECAY = 1e-3, 0.9  # step of α, and memory of the share of gradients that are not zero
@@ -48,7 +49,7 @@ class BlackboxArgmax(ArgmaxModule):
         self, structure: Structure, interpolation: float = 10.0, n_jobs: int | None = None
     ) -> None:
         super().__init__(structure, n_jobs)
-        self.interpolation = check_positive("interpolation", interpolation)
+        self.interpolation = check_positive(interpolation, "interpolation")
 
     def forward(self, scores: Tensor, lengths: Any = None, **additional: Any) -> Tensor:
         """Parts of the best outputs."""
@@ -166,8 +167,8 @@ class ImplicitMLE(ArgmaxModule):
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(structure, n_jobs)
-        self.interpolation = check_positive("interpolation", interpolation)
-        self.scale = check_positive("scale", scale)
+        self.interpolation = check_positive(interpolation, "interpolation")
+        self.scale = check_positive(scale, "scale")
         if n_samples < 1:
             raise DataError(f"expected at least one draw, found {n_samples}", field="n_samples")
         if not 0.0 < target < 1.0:

@@ -44,22 +44,8 @@ def sparsemap(
     work; a graph that `torch.compile` makes has this call as one operator, unless it is asked for
     the solution or given one to start from, which graphs cannot hold.
 
-    Args:
-        scores: one instance, or a batch along the first axis; −inf forbids a part, and so does any
-            number that is far below the others. What lies beyond an instance's length may be
-            anything.
-        structure: of `didyma.structures`, or your own `didyma.Structure`.
-        lengths: the instances' own sizes, where they are padded; 0 leaves an output without parts.
-        return_solution: also return `Distributions`: structures, probabilities, gap.
-        tol: duality gap, over the temperature, of which a larger one is warned. The solver goes on
-            to the face that the optimum lies on, whose derivatives these are: a small gap is not
-            enough for them.
-        max_iter: most argmax calls per instance; None means until the gap is reached.
-        temperature: weight t of the regulariser; towards 0 the argmax is reached.
-        warm_start: a former solution of the same instances to start from. It pays when scores have
-            moved little.
-        n_jobs: threads over the batch; None means every core.
-        additional: scores of additional parts, such as ``transitions`` of a sequence.
+    Arguments are those of `didyma.sparsemap`. A gap above ``tol`` is warned of; the solver goes on
+    to the face that the optimum lies on, since a small gap is not enough for derivatives.
     """
     # No default is left out: `torch.compile` knows objects by their names alone.
     options = SolverOptions(temperature, tol, max_iter, n_jobs, True, EXACT)

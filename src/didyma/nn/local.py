@@ -11,9 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from didyma.errors import DataError
-from didyma.nn.autograd import NO_EXPORT, Conjugate, refuse_tracing
-from didyma.polytope.local import LocalSolution, LocalSolver, lay_out_local
+from didyma.nn.autograd import NO_EXPORT, Conjugate, require_scores
+from didyma.polytope.local import LocalSolution, LocalSolver, lay_out_local, require_graph
 from didyma.polytope.point import LocalPoint
 from didyma.structures.composition import Composition
 from didyma.structures.factor_graph import FactorGraph
@@ -41,10 +40,7 @@ class LocalSparseMAP(nn.Module):
         self, graph: Composition | FactorGraph, temperature: float = 1.0, tol: float = 1e-10
     ) -> None:
         super().__init__()
-        if not isinstance(graph, (FactorGraph, Composition)):
-            raise DataError(
-                f"expected a FactorGraph or a Composition, found {graph!r}", field="graph"
-            )
+        require_graph(graph)
         self.graph, self.temperature, self.tol = graph, temperature, tol
 
     def forward(
@@ -56,12 +52,10 @@ class LocalSparseMAP(nn.Module):
         **additional: Any,
     ) -> Any:
         """Marginals; additional scores (``pairwise``, those of structures) are given by name."""
-        refuse_tracing()
-        if not (isinstance(scores, Tensor) and scores.is_floating_point()):
-            raise DataError(f"expected a floating-point tensor, found {scores!r}", field="scores")
+        require_scores(scores)
         tensors = {name: torch.as_tensor(t) for name, t in additional.items() if t is not None}
         if torch.compiler.is_compiling() and warm_start is None and not return_solution:
-            from didyma.nn.local_graphs import marginals_in_graph
+            from didyma.nn.graphs import marginals_in_graph
 
             if (compiled := marginals_in_graph(self, scores, tensors)) is not None:
                 return compiled

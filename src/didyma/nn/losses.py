@@ -14,23 +14,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from didyma.errors import DataError
-from didyma.nn.autograd import conjugate
+from didyma.errors import DataError, check_choice
+from didyma.nn.autograd import conjugate, to_numpy
 from didyma.nn.layers import StructureModule
 from didyma.nn.objective import REGULARIZERS, Objective, hull_points
 from didyma.polytope.sparsemap import EXACT, SolverOptions
 from didyma.structure import Structure
+from didyma.structures.batches import check_positive
 
 REDUCTIONS = ("mean", "sum", "none")
-
-
-def check_reduction(reduction: str) -> str:
-    """The name of a reduction, if it is one."""
-    if reduction not in REDUCTIONS:
-        raise DataError(
-            f"expected one of {', '.join(REDUCTIONS)}, found {reduction!r}", field="reduction"
-        )
-    return reduction
 
 
 def reduce(values: Tensor, reduction: str, mask: Tensor | None = None) -> Tensor:
@@ -91,18 +83,14 @@ class FenchelYoungLoss(StructureModule):
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(structure, temperature, tol, max_iter, n_jobs)
-        if regularizer not in REGULARIZERS:
-            expected = ", ".join(REGULARIZERS)
-            raise DataError(
-                f"expected one of {expected}, found {regularizer!r}", field="regularizer"
-            )
+        check_choice(regularizer, REGULARIZERS, "regularizer")
+        check_choice(reduction, REDUCTIONS, "reduction")
+        check_positive(temperature, "temperature")
         if not (margin >= 0.0 and isfinite(margin)):
             raise DataError(f"expected a number from 0 up, found {margin}", field="margin")
-        if not (temperature > 0.0 and isfinite(temperature)):
-            raise DataError(f"expected a positive number, found {temperature}", field="temperature")
         self.regularizer = regularizer
         self.margin = float(margin)
-        self.reduction = check_reduction(reduction)
+        self.reduction = reduction
 
     def forward(
         self,
@@ -155,14 +143,9 @@ class FenchelYoungLoss(StructureModule):
     ) -> Tensor:
         """The mean of several gold outputs, as a point of the hull."""
         single = scores.ndim == self.structure.ndim
-
-        def array(values: Any) -> Any:
-            return None if values is None else torch.as_tensor(values).detach().cpu().numpy()
-
-        layout = self.structure.lay_out(
-            array(scores.double()), array(lengths), **{k: array(v) for k, v in additional.items()}
-        )
-        outputs, shares = (array(v)[None] if single else array(v) for v in (gold, weights))
+        arrays = {name: to_numpy(values) for name, values in additional.items()}
+        layout = self.structure.lay_out(to_numpy(scores), to_numpy(lengths), **arrays)
+        outputs, shares = (to_numpy(v)[None] if single else to_numpy(v) for v in (gold, weights))
         points = torch.from_numpy(hull_points(self.structure, outputs, shares, layout))
         return points[0] if single else points
 

@@ -15,10 +15,11 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from didyma.errors import DataError
-from didyma.nn.argmax import ArgmaxModule, batched, check_positive, dot
-from didyma.nn.losses import check_reduction, reduce
+from didyma.errors import DataError, check_choice
+from didyma.nn.argmax import ArgmaxModule, as_scores, batched, dot
+from didyma.nn.losses import REDUCTIONS, reduce
 from didyma.structure import Structure
+from didyma.structures.batches import check_positive
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,8 @@ class PerturbedModule(ArgmaxModule):
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(structure, n_jobs)
-        self.epsilon = check_positive("epsilon", epsilon)
-        if noise not in NOISES:
-            raise DataError(f"expected one of {', '.join(NOISES)}, found {noise!r}", field="noise")
+        self.epsilon = check_positive(epsilon, "epsilon")
+        check_choice(noise, NOISES, "noise")
         if multiplicative and noise != "gaussian":
             raise DataError("multiplicative noise is log-normal: expected gaussian", field="noise")
         if n_samples < 1 or (antithetic and n_samples % 2):
@@ -219,21 +219,15 @@ class PerturbedLoss(PerturbedModule):
         **noise: Any,
     ) -> None:
         super().__init__(structure, epsilon, n_samples, **noise)
-        self.reduction = check_reduction(reduction)
+        check_choice(reduction, REDUCTIONS, "reduction")
+        self.reduction = reduction
 
     def forward(
         self, scores: Tensor, gold: Tensor, lengths: Any = None, **additional: Any
     ) -> Tensor:
         """The loss; ``gold`` has the shape of the scores: 0/1 parts, or any point of the hull."""
         batch, lengths, additional = batched(self.structure, scores, lengths, additional)
-        target = torch.as_tensor(gold, device=scores.device).to(scores.dtype)
-        if target.shape != scores.shape:
-            raise DataError(
-                f"expected the shape of the scores, {tuple(scores.shape)}, found "
-                f"{tuple(target.shape)}",
-                field="gold",
-            )
-        target = target.reshape(batch.shape)
+        target = as_scores(gold, scores, "gold", "scores").reshape(batch.shape)
         perturbed = self._perturb(batch, self._draw(batch))
         value, _ = self._maximise_draws(perturbed, lengths, additional)
         return reduce(value.mean(0) - dot(batch, target), self.reduction)

@@ -20,12 +20,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from didyma.errors import DataError
-from didyma.nn.argmax import ArgmaxModule, batched, check_positive, take
-from didyma.nn.losses import check_reduction, reduce
+from didyma.errors import DataError, check_choice
+from didyma.nn.argmax import ArgmaxModule, as_scores, batched, take
+from didyma.nn.losses import REDUCTIONS, reduce
 from didyma.structure import Structure
-
-KINDS = ("nce", "map", "pointwise", "pairwise", "listwise")
+from didyma.structures.batches import check_positive
 
 
 class PoolLoss(ArgmaxModule):
@@ -75,28 +74,22 @@ class PoolLoss(ArgmaxModule):
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(structure, n_jobs)
-        if kind not in KINDS:
-            raise DataError(f"expected one of {', '.join(KINDS)}, found {kind!r}", field="kind")
+        check_choice(kind, _LOSSES, "kind")
+        check_choice(reduction, REDUCTIONS, "reduction")
         if not 0.0 <= solve_ratio <= 1.0:
             raise DataError(
                 f"expected a share from 0 to 1, found {solve_ratio}", field="solve_ratio"
             )
         self.kind, self.solve_ratio, self.margin = kind, float(solve_ratio), float(margin)
-        self.temperature = check_positive("temperature", temperature)
-        self.max_size, self.reduction = max_size, check_reduction(reduction)
+        self.temperature = check_positive(temperature, "temperature")
+        self.max_size, self.reduction = max_size, reduction
         self.generator, self.n_solved = generator, 0
         self.register_buffer("pool", torch.zeros(0))
 
     def forward(self, predicted: Tensor, true: Tensor, **additional: Any) -> Tensor:
         """The loss of predicted scores; additional scores are known, and need no gradient."""
         self._refuse_gradients(additional)
-        scores = torch.as_tensor(true, device=predicted.device).to(predicted.dtype)
-        if scores.shape != predicted.shape:
-            raise DataError(
-                f"expected the shape of the predicted scores, {tuple(predicted.shape)}, found "
-                f"{tuple(scores.shape)}",
-                field="true",
-            )
+        scores = as_scores(true, predicted, "true", "predicted scores")
         batch, _, additional = batched(self.structure, predicted, None, additional)
         scores = scores.reshape(batch.shape)
         gold = self._parts(scores, None, additional)
@@ -163,4 +156,10 @@ def _listwise(loss: PoolLoss, theta: Tensor, true: Tensor, gold: Tensor, pool: T
     return -(target * (theta @ pool.T / loss.temperature).log_softmax(1)).sum(1)
 
 
-_LOSSES = dict(zip(KINDS, (_nce, _map, _pointwise, _pairwise, _listwise)))
+_LOSSES = {
+    "nce": _nce,
+    "map": _map,
+    "pointwise": _pointwise,
+    "pairwise": _pairwise,
+    "listwise": _listwise,
+}

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from didyma.data.lists import Groups, group_rows
-from didyma.errors import DataError
+from didyma.errors import DataError, check_choice
+from didyma.nn.autograd import to_numpy
 from didyma.nn.losses import REDUCTIONS
 from didyma.ranking import losses
 from didyma.ranking.feature_maps import FeatureMap, parse_feature_map
@@ -71,12 +72,8 @@ class RankingLoss(nn.Module):
         reduction: str = "mean",
     ) -> None:
         super().__init__()
-        if reduction not in REDUCTIONS:
-            raise DataError(
-                f"expected one of {', '.join(REDUCTIONS)}, found {reduction!r}", field="reduction"
-            )
-        if bound not in ("hinge", "ramp"):
-            raise DataError(f"expected 'hinge' or 'ramp', found {bound!r}", field="bound")
+        check_choice(reduction, REDUCTIONS, "reduction")
+        check_choice(bound, ("hinge", "ramp"), "bound")
         if bound == "ramp" and latent:
             raise DataError("the ramp has no gold ranking that could be latent", field="latent")
         self.loss = losses.parse_loss(loss)
@@ -102,12 +99,12 @@ class RankingLoss(nn.Module):
             raise DataError(
                 f"expected a vector of finite numbers, found {description}", field="scores"
             )
-        grades = np.maximum(_array(relevance).astype(np.float64), 0.0)
+        grades = np.maximum(to_numpy(relevance).astype(np.float64), 0.0)
         if grades.shape != values.shape:
             raise DataError(
                 f"expected {len(values)} grades, found shape {grades.shape}", field="relevance"
             )
-        groups = group_rows(len(values), _array(qid), _array(group))
+        groups = group_rows(len(values), to_numpy(qid), to_numpy(group))
         trainable = trainable_queries(grades, groups, self.loss)
         if not trainable.any():
             size = len(groups) if self.reduction == "none" else ()
@@ -141,11 +138,3 @@ class RankingLoss(nn.Module):
         """What makes the loss."""
         kind = ", latent=True" if self.latent else ", bound='ramp'" if self.bound == "ramp" else ""
         return f"{str(self.loss)!r}, {str(self.feature_map)!r}{kind}, reduction={self.reduction!r}"
-
-
-def _array(values: Any) -> Any:
-    """A tensor on any device as an array; texts and None as they are."""
-    if isinstance(values, Tensor):
-        cpu = values.detach().cpu()
-        return (cpu.double() if cpu.is_floating_point() else cpu).numpy()
-    return None if values is None else np.asarray(values)

@@ -1,13 +1,16 @@
-"""Compositions, by prices: every structure is solved whole, and what couples them is paid for.
+"""LP-SparseMAP over compositions: every structure is solved whole, and couplings have prices.
+
+Couplings are rows G u ≤ b (`polytope.priced`): constraints, pairs of variables and, where two
+structures share a variable, the equation that its copies agree (each copy has its share of the
+regulariser). Given a price y for each row, the problem falls apart into the factors' own problems,
 
     min over prices y of   Φ(y) = b'y + Σ_f SparseMAP_f(x_f),   x = θ − G'y
 
-Rows G u ≤ b are those of `polytope.priced`: constraints, pairs, and, where two structures share a
-variable, the equation that their copies agree (each of them has its share of the regulariser).
-SparseMAP_f is the value of a factor's own regularised problem, solved by `polytope.sparsemap`; its
-gradient are the marginals, and its second derivative is known. So Newton's method with bounds on y
-takes a handful of solves, each of which starts from the one before. Variables of no structure are
-optimal by themselves. Any y bounds the objective from above.
+where SparseMAP_f is the optimal value of factor f's regularised problem (`polytope.sparsemap`).
+The gradient of Φ is the slack b − G u of the rows at the factors' marginals u, and its second
+derivative G J G' follows from the derivatives J of these. So Newton's method with bounds on y takes
+a handful of solves, each of which starts from the one before. Variables of no structure have a
+closed form. Any y bounds the objective from above.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from didyma.polytope.priced import CouplingRows, scatter
 from didyma.polytope.sparsemap import SolverOptions, solve
 from didyma.structure import Structure
 from didyma.structures.composition import Composition
-from didyma.structures.layout import Additional, Floats
+from didyma.structures.layout import Additional, Floats, Parts
 
 N_ROUNDS = 300
 TIGHT = 1e-14  # gap of a factor's own problem
@@ -33,11 +36,10 @@ ROUNDING = 1e-12  # error of a row that counts as none
 DAMPING, LEAST, MOST = 1e-2, 1e-14, 1e12
 GOOD, BAD = 0.1, 8.0  # how damping changes after a step that was good, or was not
 DESCENT = 1e-4  # share of the descent that the gradient promises
-RANK = 1e-10  # of the system of a face
+RANK = 1e-10  # relative size of singular values that count as zero
 SAME = 1e-8  # error of an expectation that counts as none
 
 Mask = NDArray[np.bool_]
-Parts = NDArray[np.int32]
 Vertices = tuple[Parts, Parts, Floats]
 
 
@@ -85,12 +87,14 @@ class ComposedGraph:
         self, parts: Floats, temperature: float, tol: float, prices: Floats | None = None
     ) -> list[LocalPoint | None]:
         """The optimum at the scores of all parts (B, d + f); None where there is none."""
-        run = _Run(self, parts, temperature, prices)
+        run = _Newton(self, parts, temperature, prices)
         run.descend()
-        return [None if lost else run.point(b, tol) for b, lost in enumerate(run.lost)]
+        return [
+            None if impossible else run.point(b, tol) for b, impossible in enumerate(run.infeasible)
+        ]
 
 
-class _Run:
+class _Newton:
     """Newton's method on the prices, for all instances of a batch at once."""
 
     def __init__(
@@ -157,11 +161,11 @@ class _Run:
         return value, u, slack
 
     @property
-    def lost(self) -> Mask:
-        """Which instances have a bound below the value of any output: they have none."""
+    def infeasible(self) -> Mask:
+        """Which instances have no output: their bound is below the value of any."""
         return self.value < self.least - 1e-6 * np.abs(self.least) - 1.0
 
-    def keep(self, b: int) -> None:
+    def remember(self, b: int) -> None:
         """Remember the vertices of an instance."""
         self.vertices[b] = [
             (solution.parts[rows], solution.extra_parts[rows], solution.weights[rows])
@@ -170,8 +174,8 @@ class _Run:
             for rows in [slice(solution.offsets[b], solution.offsets[b + 1])]
         ]
 
-    def errors(self, slack: Floats) -> Floats:
-        """The largest component of the gradient that no bound holds, for each instance."""
+    def residuals(self, slack: Floats) -> Floats:
+        """The largest component of each instance's gradient that is not held by a bound."""
         held = (self.y == self.problem.rows.lower) & (slack > 0)
         held |= (self.y == self.upper) & (slack < 0)
         size = np.maximum(1.0, np.abs(self.b))
@@ -181,11 +185,11 @@ class _Run:
         """Prices that minimise Φ, up to rounding."""
         batch, lower = len(self.y), self.problem.rows.lower
         self.value, self.u, self.slack = self.evaluate(self.y)
-        error, damping = self.errors(self.slack), np.full(batch, DAMPING)
+        error, damping = self.residuals(self.slack), np.full(batch, DAMPING)
         gaps = self.gaps
-        systems: list[Floats | None] = [None] * batch
+        hessians: list[Floats | None] = [None] * batch
         for b in range(batch):
-            self.keep(b)
+            self.remember(b)
         done = error <= ROUNDING
         while not done.all():
             trial = self.y.copy()
@@ -193,16 +197,16 @@ class _Run:
                 held = (self.y[b] <= lower) & (self.slack[b] >= 0)
                 held |= (self.y[b] >= self.upper[b]) & (self.slack[b] <= 0)
                 free = np.flatnonzero(~held)
-                system = systems[b]
-                if system is None:
-                    systems[b] = system = self.system(b, free)
-                curved = system + damping[b] / self.t * np.eye(len(free))
+                hessian = hessians[b]
+                if hessian is None:
+                    hessians[b] = hessian = self.hessian(b, free)
+                curved = hessian + damping[b] / self.t * np.eye(len(free))
                 step = np.linalg.solve(curved, -self.slack[b, free])
                 moved = self.y[b, free] + step
                 trial[b, free] = np.clip(moved, lower[free], self.upper[b, free])
             value, u, slack = self.evaluate(trial)
             before, self.y = self.y, trial
-            error_then = self.errors(slack)
+            error_then = self.residuals(slack)
             promised = DESCENT * ((trial - before) * self.slack).sum(axis=1)
             noise = 1e-13 * np.maximum(1.0, np.abs(value))
             good = value <= self.value + promised
@@ -212,10 +216,15 @@ class _Run:
             self.n_iter += ~done
             for b in np.flatnonzero(good).tolist():
                 self.value[b], self.u[b], self.slack[b] = value[b], u[b], slack[b]
-                gaps[b], error[b], systems[b] = self.gaps[b], error_then[b], None
-                self.keep(b)
+                gaps[b], error[b], hessians[b] = self.gaps[b], error_then[b], None
+                self.remember(b)
             damping = np.clip(np.where(good, damping * GOOD, damping * BAD), LEAST, MOST)
-            done |= (error <= ROUNDING) | (damping >= MOST) | (self.n_iter >= N_ROUNDS) | self.lost
+            done |= (
+                (error <= ROUNDING)
+                | (damping >= MOST)
+                | (self.n_iter >= N_ROUNDS)
+                | self.infeasible
+            )
         self.gaps = gaps
 
     def jacobian(self, b: int, p: Floats, p_extra: list[Floats]) -> tuple[Floats, list[Floats]]:
@@ -239,17 +248,17 @@ class _Run:
         np.add.at(G, (self.problem.row, self.problem.rows.index), self.g[b])
         return G[rows]
 
-    def system(self, b: int, free: NDArray[np.int64]) -> Floats:
-        """G J G' over free rows."""
+    def hessian(self, b: int, free: NDArray[np.int64]) -> Floats:
+        """The second derivative G J G' of Φ over free rows."""
         G = self.coefficients(b, free)
-        return G @ self.jacobian(b, G, self.none(b, len(G)))[0].T
+        return G @ self.jacobian(b, G, self.no_extra(len(G)))[0].T
 
-    def none(self, b: int, n: int) -> list[Floats]:
-        """No direction of additional parts."""
+    def no_extra(self, n: int) -> list[Floats]:
+        """Directions, n of them, that leave additional parts alone."""
         return [np.zeros((n, extra.shape[1])) for extra in self.extra]
 
     def point(self, b: int, tol: float) -> LocalPoint:
-        """What was found for an instance."""
+        """The optimum of an instance, with its certificate and its derivative."""
         problem, rows, n = self.problem, self.problem.rows, self.problem.graph.n_variables
         u, y, slack = self.u[b], self.y[b], self.slack[b]
         soft = self.upper[b] < np.inf
@@ -268,7 +277,7 @@ class _Run:
         value = float(_finite(self.parts[b]) @ parts - 0.5 * self.t * parts[:n] @ parts[:n])
         free = np.flatnonzero((rows.lower < y) & (y < self.upper[b]))
         G = self.coefficients(b, free)
-        system = self.system(b, free)
+        hessian = self.hessian(b, free)
 
         def move(direction: Floats) -> Floats:
             p = np.zeros((1, len(u)))
@@ -278,8 +287,8 @@ class _Run:
             p_extra = [direction[None, start:stop] for start, stop in pairwise(cuts)]
             moved, moved_extra = self.jacobian(b, p, p_extra)
             if len(free):
-                prices = np.linalg.lstsq(system, G @ moved[0], rcond=RANK)[0]
-                back, back_extra = self.jacobian(b, (prices @ G)[None], self.none(b, 1))
+                prices = np.linalg.lstsq(hessian, G @ moved[0], rcond=RANK)[0]
+                back, back_extra = self.jacobian(b, (prices @ G)[None], self.no_extra(1))
                 moved = moved - back
                 moved_extra = [one - other for one, other in zip(moved_extra, back_extra)]
             along = moved[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,10 +14,8 @@ from didyma._core import polytope as core
 from didyma.errors import DataError
 from didyma.structure import Structure
 from didyma.structures.batches import flatten
-from didyma.structures.layout import Floats, Layout
+from didyma.structures.layout import Additional, Floats, Layout, Parts
 from didyma.values import aligned
-
-Parts = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -145,8 +143,7 @@ class Distributions:
     def additional(self) -> dict[str, Floats]:
         """Expectations of the additional parts, by name, one array per instance."""
         return {
-            name: self.extra_marginals[:, place.start : place.stop].reshape(-1, *place.shape)
-            for name, place in self.layout.additional.items()
+            name: place.of(self.extra_marginals) for name, place in self.layout.additional.items()
         }
 
     def jvp(self, d_scores: ArrayLike, **d_additional: ArrayLike) -> Floats:
@@ -154,15 +151,7 @@ class Distributions:
 
         A tangent of additional scores has their own shape.
         """
-        layout = self.layout
-        tangent = np.zeros((len(self), layout.extra.shape[1]))
-        for name, values in d_additional.items():
-            place = self._place(name)
-            array = np.asarray(values, dtype=np.float64)
-            expected = place.shape if place.shared else (len(self), *place.shape)
-            if array.shape != expected:
-                raise DataError(f"expected shape {expected}, found {array.shape}", field=name)
-            tangent[:, place.start : place.stop] = array.reshape(-1, place.stop - place.start)
+        tangent = self._flat_additional(d_additional, of_scores=True)
         moved, _ = self.apply_jacobian(self._flat(d_scores, "d_scores"), tangent)
         return moved.reshape(self.marginals.shape)
 
@@ -174,20 +163,11 @@ class Distributions:
         ``d_marginals`` is the gradient with respect to the marginals; gradients with respect to the
         expectations of additional parts may be given by name, one array per instance.
         """
-        gradient = np.zeros((len(self), self.layout.extra.shape[1]))
-        for name, values in d_additional.items():
-            place = self._place(name)
-            array = np.asarray(values, dtype=np.float64)
-            if array.shape != (len(self), *place.shape):
-                raise DataError(
-                    f"expected shape {(len(self), *place.shape)}, found {array.shape}", field=name
-                )
-            gradient[:, place.start : place.stop] = flatten(array)
+        gradient = self._flat_additional(d_additional, of_scores=False)
         d_scores, d_extra = self.apply_jacobian(self._flat(d_marginals, "d_marginals"), gradient)
         named = {}
         for name, place in self.layout.additional.items():
-            block = d_extra[:, place.start : place.stop].reshape(-1, *place.shape)
-            named[name] = block.sum(axis=0) if place.shared else block
+            named[name] = place.of(d_extra).sum(axis=0) if place.shared else place.of(d_extra)
         return d_scores.reshape(self.marginals.shape), named
 
     def apply_jacobian(self, p: Floats, p_extra: Floats, n_jobs: int = 1) -> tuple[Floats, Floats]:
@@ -216,11 +196,26 @@ class Distributions:
             )
         return aligned(flatten(values))
 
-    def _place(self, name: str) -> Any:
-        if name not in self.layout.additional:
-            names = ", ".join(self.layout.additional) or "none"
-            raise DataError(f"no additional scores of this name (given: {names})", field=name)
-        return self.layout.additional[name]
+    def _flat_additional(self, named: Mapping[str, ArrayLike], of_scores: bool) -> Floats:
+        """Directions (B, f), from those of the scores, or of the expectations, of each name."""
+        flat = np.zeros((len(self), self.layout.extra.shape[1]))
+        for name, values in named.items():
+            place = place_of(name, self.layout.additional)
+            array = np.asarray(values, dtype=np.float64)
+            shared = of_scores and place.shared
+            expected = place.shape if shared else (len(self), *place.shape)
+            if array.shape != expected:
+                raise DataError(f"expected shape {expected}, found {array.shape}", field=name)
+            flat[:, place.columns] = array.reshape(-1, place.stop - place.start)
+        return flat
+
+
+def place_of(name: str, places: Mapping[str, Additional]) -> Additional:
+    """Where the additional scores of this name stand, which must have been given."""
+    if name not in places:
+        names = ", ".join(places) or "none"
+        raise DataError(f"no additional scores of this name (given: {names})", field=name)
+    return places[name]
 
 
 def apply_derivative(

@@ -1,4 +1,4 @@
-"""The interior point method for local polytopes: variables of any number of states.
+"""LP-SparseMAP by an interior point method: variables of any number of states.
 
     max  ⟨scores, u⟩ + ⟨pairwise, v⟩ − t/2 ‖u‖²
     over u_i in the simplex, v_e ≥ 0 with the marginals u_i and u_j, low ≤ Σ literals ≤ high
@@ -31,7 +31,7 @@ from didyma.structures.layout import Floats
 
 Mask = NDArray[np.bool_]
 
-REGULAR = 1e-10  # keeps systems with redundant constraints solvable; refined away
+REGULARISATION = 1e-10  # keeps systems with redundant constraints solvable; refined away
 ROUNDING = 1e-15
 CURVATURE = 1e-6  # of pairs and slacks on a face, where they have none; refined away
 ROUNDS = 4  # of refinement
@@ -75,7 +75,7 @@ class Constraints:
         self._arrange()
 
     def _arrange(self) -> None:
-        """Where the entries of the matrix of `_System` stand; the same for all instances."""
+        """Where the entries of the matrix of `_KKTSystem` stand; the same for all instances."""
         n_edges, n_ends = self.ends.shape
         state = np.arange(self.d)
         row = self.d + np.arange(len(self.b))
@@ -140,7 +140,7 @@ class Constraints:
         return np.bincount(self.ends.ravel(), at_ends.ravel(), self.d).astype(float)
 
 
-class _System:
+class _KKTSystem:
     """D dx + A'dy = r, A dx = s, with D diagonal and dx = 0 outside ``alive``: factored once.
 
     Pairs and slacks are eliminated by hand, since nothing but their own equations mentions them.
@@ -158,10 +158,10 @@ class _System:
         every = np.ones(len(polytope.b), bool)
         self.independent = np.concatenate([alive[: polytope.d], every, independent.ravel()])
         N = (self.W[:, None, :] * polytope.T) @ polytope.T.T
-        N += np.eye(n_ends) * (REGULAR + ROUNDING * N)
+        N += np.eye(n_ends) * (REGULARISATION + ROUNDING * N)
         ones = np.ones(len(polytope.terms[0]))
         minus = np.full(2 * polytope.ends.size, -1.0)
-        corner = polytope.sign**2 * self.W_slack + REGULAR
+        corner = polytope.sign**2 * self.W_slack + REGULARISATION
         i, j = polytope.i, polytope.j
         entries = np.concatenate([diagonal[: polytope.d], ones, ones, -corner, minus, -N.ravel()])
         entries = np.where(self.independent[i] & self.independent[j], entries, i == j)
@@ -197,7 +197,7 @@ class _System:
         return np.concatenate([du, dv.ravel(), dslack]), dy, dy_edges
 
 
-class _Face(_System):
+class _Face(_KKTSystem):
     """The optimum of ½‖u‖² − r'x over the face on which some entries are free."""
 
     def __init__(self, polytope: Constraints, free: Mask) -> None:
@@ -226,7 +226,7 @@ class _State:
             self.y_edges + length * step.y_edges,
         )
 
-    def room(self, step: _State) -> float:
+    def longest_step(self, step: _State) -> float:
         """The longest step, up to 1, that keeps x and z positive."""
         x, dx = np.concatenate([self.x, self.z]), np.concatenate([step.x, step.z])
         blocking = dx < 0
@@ -287,7 +287,7 @@ class _Programme:
         dual = self.c - self.q * state.x - self.polytope.adjoint(state.y, state.y_edges)
         return dual, self.polytope.b - rows, -edges
 
-    def newton(self, system: _System, state: _State, target: Any) -> _State:
+    def newton(self, system: _KKTSystem, state: _State, target: Any) -> _State:
         """The step towards x · z = target."""
         x = np.where(self.alive, state.x, 1.0)
         dual, rows, edges = self.missing(state)
@@ -329,13 +329,15 @@ class _Programme:
         while n_iter < max_iter and stale < PATIENCE and not best.within(tol):
             n_iter += 1
             try:  # a singular system means that rounding has taken over
-                system = _System(polytope, self.q + state.z / np.where(alive, state.x, 1.0), alive)
+                system = _KKTSystem(
+                    polytope, self.q + state.z / np.where(alive, state.x, 1.0), alive
+                )
                 predictor = self.newton(system, state, 0.0)
-                ahead = state.moved(predictor, state.room(predictor))
+                ahead = state.moved(predictor, state.longest_step(predictor))
                 mu = float(state.x @ state.z) / alive.sum()
                 centring = (float(ahead.x @ ahead.z) / alive.sum() / mu) ** 3
                 step = self.newton(system, state, centring * mu - predictor.x * predictor.z)
-                state = state.moved(step, state.room(step))
+                state = state.moved(step, state.longest_step(step))
                 if not np.isfinite(state.x).all():
                     break
                 optimum = self.assess(state, alive & (state.x > state.z))

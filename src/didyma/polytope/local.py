@@ -28,15 +28,17 @@ from numpy.typing import ArrayLike, NDArray
 from didyma._core.polytope import has_masks
 from didyma.errors import DataError, warn
 from didyma.polytope.composed import ComposedGraph
+from didyma.polytope.distributions import place_of
 from didyma.polytope.interior import Constraints, interior_point
 from didyma.polytope.point import LocalPoint
 from didyma.polytope.priced import BinaryGraph
 from didyma.polytope.rounding import TEMPERATURE, nearest_output
 from didyma.polytope.sparsemap import ToleranceWarning
+from didyma.structures.batches import check_positive
 from didyma.structures.composition import Composition
 from didyma.structures.factor_graph import FactorGraph
 from didyma.structures.layout import NO_EXTRA, Additional, Floats
-from didyma.structures.partition import SUSPECT
+from didyma.structures.oracles import SUSPECT
 
 Mask = NDArray[np.bool_]
 
@@ -141,21 +143,17 @@ class LocalSolution:
         joined = np.zeros((len(self.points), len(self.points[0].parts)))
         for name, values in {"": to_scores, **named}.items():
             direction = np.asarray(values, float)
-            if name and name not in self.places:
-                names = ", ".join(self.places) or "none"
-                raise DataError(f"no additional scores of this name (given: {names})", field=name)
+            place = place_of(name, self.places) if name else None
             expected = self.additional[name].shape if name else self.marginals.shape
-            if name and of_scores and self.places[name].shared:
-                expected = self.places[name].shape
+            if place and of_scores and place.shared:
+                expected = place.shape
             if direction.shape != expected:
                 raise DataError(
                     f"expected a direction of shape {expected}, found {direction.shape}",
                     field=name or None,
                 )
-            start, stop = (0, d)
-            if name:
-                start, stop = d + self.places[name].start, d + self.places[name].stop
-            rows = 1 if name and direction.shape == self.places[name].shape else len(joined)
+            start, stop = (d + place.start, d + place.stop) if place else (0, d)
+            rows = 1 if place and direction.shape == place.shape else len(joined)
             joined[:, start:stop] = direction.reshape(rows, stop - start)
         return joined
 
@@ -202,12 +200,17 @@ def local_sparsemap(
     return solver.solution(parts, solver(parts, warm_start), np.ndim(scores) == graph.ndim)
 
 
+def require_graph(graph: Any) -> None:
+    """Refuse what is neither a factor graph nor a composition."""
+    if not isinstance(graph, (FactorGraph, Composition)):
+        raise DataError(f"expected a FactorGraph or a Composition, found {graph!r}", field="graph")
+
+
 def lay_out_local(
     scores: ArrayLike, graph: FactorGraph | Composition, additional: Mapping[str, Any]
 ) -> tuple[Floats, Floats, dict[str, Additional]]:
     """Scores (B, d), additional ones (1 or B, f) as flat arrays, and where each stands."""
-    if not isinstance(graph, (FactorGraph, Composition)):
-        raise DataError(f"expected a FactorGraph or a Composition, found {graph!r}", field="graph")
+    require_graph(graph)
     scores_by_name = dict(additional)
     if isinstance(graph, FactorGraph) and scores_by_name.get("pairwise") is None:
         scores_by_name["pairwise"] = np.zeros((len(graph.edges), graph.n_states, graph.n_states))
@@ -225,10 +228,9 @@ class LocalSolver:
         tol: float = 1e-10,
         max_iter: int = 100,
     ) -> None:
-        if not temperature > 0:
-            raise DataError(f"expected a positive number, found {temperature}", field="temperature")
         self.graph, self.places = graph, places
-        self.temperature, self.tol, self.max_iter = temperature, tol, max_iter
+        self.temperature = check_positive(temperature, "temperature")
+        self.tol, self.max_iter = tol, max_iter
 
     def __call__(self, parts: Floats, warm_start: LocalSolution | None = None) -> list[LocalPoint]:
         """Points, which may not have converged; raises where there is none.

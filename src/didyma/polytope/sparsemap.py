@@ -10,21 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma._core import polytope as core
-from didyma.errors import DataError, warn
+from didyma.errors import DataError, check_choice, warn
 from didyma.execution import n_threads
 from didyma.polytope.distributions import Distribution, Distributions
 from didyma.structure import Structure, require_structure
-from didyma.structures.batches import LARGEST, impossible
+from didyma.structures.batches import LARGEST, check_positive, impossible
 from didyma.structures.compiled import CompiledStructure
 from didyma.structures.layout import Floats, Layout
-from didyma.structures.masks import mask_unreachable
+from didyma.structures.oracles import mask_unreachable
 
 UNLIMITED = 2**62
 
@@ -61,6 +60,34 @@ class ActiveSet:
     method: ClassVar[Any] = core.Method.ACTIVE_SET
 
 
+STEPS = {
+    "vanilla": core.Method.VANILLA,
+    "away": core.Method.AWAY,
+    "pairwise": core.Method.PAIRWISE,
+}
+
+
+@dataclass(frozen=True)
+class ConditionalGradient:
+    """Frank-Wolfe with ``step`` "pairwise", "away" or "vanilla", for comparisons.
+
+    Convergence is linear (sublinear for "vanilla"), so without ``max_iter`` it stops after 10,000
+    calls; the active set needs far fewer.
+    """
+
+    step: str = "pairwise"
+    max_iter: ClassVar[int] = 10_000
+    finite: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_choice(self.step, STEPS, "step")
+
+    @property
+    def method(self) -> Any:
+        """The method with this step."""
+        return STEPS[self.step]
+
+
 EXACT = ActiveSet()
 
 
@@ -80,10 +107,7 @@ class SolverOptions:
     solver: Solver = EXACT
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.temperature < inf:
-            raise DataError(
-                f"expected a positive number, found {self.temperature}", field="temperature"
-            )
+        check_positive(self.temperature, "temperature")
         if not self.tol >= 0.0:
             raise DataError(f"expected a number from 0 up, found {self.tol}", field="tol")
         if self.max_iter is not None and self.max_iter < 1:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from didyma.errors import DataError, MissingExtraError
 from didyma.solvers.milp import LimitedSolver
+from didyma.structures.batches import check_one_each
 from didyma.structures.layout import Floats
 
 LARGEST = 2**36  # coefficient of the largest score, as the solver counts in whole numbers
@@ -80,14 +81,10 @@ class CpSat(LimitedSolver):
             self._refuse_contradictions((flat == -np.inf).any())
             return None
         if status not in (sat.OPTIMAL, sat.FEASIBLE):
-            raise (
-                self._late()
-                if status == sat.UNKNOWN
-                else DataError(
-                    f"CP-SAT says: {self.model.validate() or solver.status_name(status)}",
-                    field="model",
-                )
-            )
+            if status == sat.UNKNOWN:
+                raise self._late()
+            problem = self.model.validate() or solver.status_name(status)
+            raise DataError(f"CP-SAT says: {problem}", field="model")
         self._hint = list(solver.response_proto.solution)
         holds = np.array([self._holds(literal) for literal in self.literals], bool)
         if status == sat.FEASIBLE:
@@ -98,12 +95,7 @@ class CpSat(LimitedSolver):
 
     def _flat(self, scores: Floats) -> Floats:
         """Scores of the literals."""
-        if scores.shape != (len(self.literals),):
-            raise DataError(
-                f"expected {len(self.literals)} scores, one for each literal, found shape "
-                f"{scores.shape}",
-                field="scores",
-            )
+        check_one_each(scores.shape, len(self.literals), "literal")
         return scores
 
     def _places(self, held: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -133,12 +125,12 @@ class CpSat(LimitedSolver):
 
     @staticmethod
     def _literal(model: Any, index: int) -> Any:
-        variable = model.get_bool_var_from_proto_index(index if index >= 0 else -index - 1)
+        variable = model.get_bool_var_from_proto_index(index if index >= 0 else ~index)
         return variable if index >= 0 else variable.negated()
 
     def _holds(self, literal: int) -> bool:
         assert self._hint is not None
-        value = self._hint[literal if literal >= 0 else -literal - 1]
+        value = self._hint[literal if literal >= 0 else ~literal]
         return bool(value) == (literal >= 0)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 import didyma._core.structures as core
 from didyma.errors import DataError, MissingExtraError
 from didyma.structure import Structure
-from didyma.structures.layout import Floats, Layout
+from didyma.structures.batches import check_one_each
+from didyma.structures.layout import Floats, Layout, Parts
 from didyma.structures.oracles import best_outputs
 
 Edges = tuple[tuple[Hashable, Hashable], ...]
@@ -54,13 +55,6 @@ class EdgeStructure(Structure):
     reads_infinity = True
     edges: Edges
 
-    def _check(self, scores: Floats) -> None:
-        if scores.shape != (len(self.edges),):
-            raise DataError(
-                f"expected {len(self.edges)} scores, one for each edge, found shape {scores.shape}",
-                field="scores",
-            )
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.edges)} edges)"
 
@@ -85,7 +79,7 @@ class SpanningTree(EdgeStructure):
 
     def argmax(self, scores: Floats) -> NDArray[np.int64] | None:  # type: ignore[override]
         """The best edges, each unless it closes a cycle (Kruskal's algorithm)."""
-        self._check(scores)
+        check_one_each(scores.shape, len(self.edges), "edge")
         trees = networkx().utils.UnionFind(nodes_of(self.edges))
         parts = []
         for part in np.argsort(-scores, kind="stable"):
@@ -122,7 +116,7 @@ class GraphMatching(EdgeStructure):
 
     def argmax(self, scores: Floats) -> NDArray[np.int64] | None:  # type: ignore[override]
         """The matching of the highest sum."""
-        self._check(scores)
+        check_one_each(scores.shape, len(self.edges), "edge")
         best: dict[frozenset[Hashable], int] = {}  # of parallel edges
         for part in np.argsort(scores, kind="stable"):
             if scores[part] > -np.inf:
@@ -190,8 +184,7 @@ class Route(EdgeStructure):
 
     def oracle(self, layout: Layout) -> Any:
         """Dijkstra's algorithm, or that of Bellman and Ford, in the core."""
-        if layout.shape != (len(self.edges),):
-            self._check(layout.scores[0])
+        check_one_each(layout.shape, len(self.edges), "edge")
         ends = [self._ends(**instance) for instance in layout.data.values()] or [self._ends()]
         for source, target in ends:
             if target not in self._reached(source):
@@ -227,7 +220,7 @@ class Route(EdgeStructure):
             self._reached_from[source] = reached
         return self._reached_from[source]
 
-    def _k_best(self, layout: Layout, k: int) -> tuple[NDArray[np.int32], Floats]:
+    def _k_best(self, layout: Layout, k: int) -> tuple[Parts, Floats]:
         """Path by path (Yen 1971): forcing edges in would make lengths negative."""
         parts = np.full((len(layout), k, layout.n_parts), -1, np.int32)
         totals = np.full((len(layout), k), -np.inf)

@@ -12,6 +12,7 @@ from didyma.errors import DataError, warn
 from didyma.polytope.sparsemap import ToleranceWarning
 from didyma.solvers.graphs import edges_of, nodes_of
 from didyma.structure import Structure
+from didyma.structures.batches import check_one_each
 from didyma.structures.layout import Floats
 
 
@@ -160,17 +161,13 @@ class Milp(LimitedSolver):
                 raise DataError(f"instance {b}: no point is feasible", field="scores")
             points[b] = result.x[: self.n_parts]
             values[b] = points[b] @ np.where(points[b] == 0, 0.0, row)
-        return (values, points) if np.ndim(scores) > self.ndim else (values[0], points[0])
+        return self._as_given(values, scores), self._as_given(points, scores)
 
     def _solve(self, scores: Floats, instance: Any, whole: bool) -> Any:
         """What `scipy.optimize.milp` finds, with the bound on the score as ``bound``."""
         from scipy.optimize import Bounds, LinearConstraint, milp
 
-        if scores.shape != (self.n_parts,):
-            raise DataError(
-                f"expected {self.n_parts} scores, one for each part, found shape {scores.shape}",
-                field="scores",
-            )
+        check_one_each(scores.shape, self.n_parts, "part")
         A, upper, lower = (instance.get(name, getattr(self, name)) for name in self.data)
         constraint = LinearConstraint(
             A, -np.inf if lower is None else lower, np.inf if upper is None else upper

@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import blake2b
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma._core.polytope import forbid
 from didyma.errors import DataError
-from didyma.structures.layout import Additional, Floats, Layout
-from didyma.values import aligned, as_array, shown
+from didyma.structures.layout import Additional, Floats, Layout, Lengths, Parts
+from didyma.values import aligned, as_array, is_whole, shown
 
 LARGEST = 1e300  # sums of larger scores would overflow
 CACHED_SHAPES = 256  # of batches, whose constants are kept
@@ -34,7 +34,7 @@ def impossible(b: int) -> DataError:
 def lay_out(
     structure: Any,
     scores: ArrayLike,
-    lengths: ArrayLike | None,
+    lengths: Lengths,
     additional: Mapping[str, Any],
 ) -> Layout:
     """The layout of a structure of one's own, with the additional scores and data it declares."""
@@ -156,7 +156,7 @@ def check_scores(array: Floats, name: str, used: NDArray[np.bool_] | None = None
     return changed.reshape(array.shape) if changed.size else array
 
 
-def as_lengths(lengths: ArrayLike | None, batch: int, longest: int) -> NDArray[np.int64]:
+def as_lengths(lengths: Lengths, batch: int, longest: int) -> NDArray[np.int64]:
     """One length per instance, between 0 and the padded one."""
     if lengths is None:
         return _equal_lengths(batch, longest)
@@ -184,7 +184,7 @@ def _equal_lengths(batch: int, longest: int) -> NDArray[np.int64]:
     return lengths
 
 
-def as_outputs(outputs: ArrayLike, shape: tuple[int, ...], layout: Layout) -> NDArray[np.int32]:
+def as_outputs(outputs: ArrayLike, shape: tuple[int, ...], layout: Layout) -> Parts:
     """One output of this shape per instance, as integers with a batch axis."""
     values = as_array(outputs)
     if values.shape == shape:
@@ -218,7 +218,7 @@ def as_flags(outputs: ArrayLike, used: NDArray[np.bool_], layout: Layout) -> NDA
     return used & (values == 1)
 
 
-def indicators(parts: NDArray[np.int32], layout: Layout) -> NDArray[np.bool_]:
+def indicators(parts: Parts, layout: Layout) -> NDArray[np.bool_]:
     """0/1 arrays in the shape of the scores, one for each row of part indices."""
     outputs = np.zeros((len(parts), layout.scores.shape[1]), dtype=bool)
     rows, columns = np.nonzero(parts >= 0)
@@ -226,7 +226,21 @@ def indicators(parts: NDArray[np.int32], layout: Layout) -> NDArray[np.bool_]:
     return outputs.reshape(len(parts), *layout.shape)
 
 
-def pack(flags: NDArray[np.bool_], layout: Layout) -> NDArray[np.int32]:
+def column_of_row(parts: Parts, rows: int, columns: int) -> NDArray[np.int64]:
+    """The column that each row has a part in, of scores (rows, columns); −1 where it has none."""
+    column_of = np.full((len(parts), rows), -1, np.int64)
+    output, place = np.nonzero(parts >= 0)
+    row, column = np.divmod(parts[output, place], columns)
+    column_of[output, row] = column
+    return column_of
+
+
+def one_hot(labels: Parts, n_labels: int, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which part each label is, flat (B, …), where it is used."""
+    return flatten(used[..., None] & (labels[..., None] == np.arange(n_labels)))
+
+
+def pack(flags: NDArray[np.bool_], layout: Layout) -> Parts:
     """Flat indices of the true entries of each instance, ascending, padded with −1."""
     flat = flatten(flags)
     parts = np.full((len(layout), layout.n_parts), -1, np.int32)
@@ -236,19 +250,16 @@ def pack(flags: NDArray[np.bool_], layout: Layout) -> NDArray[np.int32]:
 
 
 def check_range(
-    outputs: NDArray[np.int32],
-    low: int,
-    high: int | NDArray[np.int64],
-    used: NDArray[np.bool_],
-    what: str,
+    outputs: Parts, low: int, high: int | NDArray[np.int64], used: NDArray[np.bool_], what: str
 ) -> None:
     """Refuse outputs below ``low`` or from ``high`` on, where they are used."""
     wrong = np.argwhere(used & ((outputs < low) | (outputs >= high)))
     if len(wrong):
         place = tuple(int(i) for i in wrong[0])
         limit = int(np.broadcast_to(high, outputs.shape)[place])
+        article = "an" if what[0] in "aeiou" else "a"
         raise DataError(
-            f"expected a {what} from {low} to {limit - 1}, found {outputs[place]} at index "
+            f"expected {article} {what} from {low} to {limit - 1}, found {outputs[place]} at index "
             f"{list(place)}",
             field="outputs",
         )
@@ -293,7 +304,22 @@ def lay_out_additional(
     return extra, named
 
 
-def check_count(count: int, least: int = 0, field: str = "n") -> None:
-    """Refuse a number of outputs below the least."""
-    if count < least:
-        raise DataError(f"expected a number from {least} up, found {count}", field=field)
+def check_whole(number: object, least: int, field: str) -> None:
+    """Refuse what is no whole number, or below the least."""
+    if not is_whole(number) or number < least:
+        raise DataError(f"expected a whole number from {least} up, found {number!r}", field=field)
+
+
+def check_positive(number: float, field: str) -> float:
+    """The number as a float, which must be positive and finite."""
+    if not 0.0 < float(number) < inf:
+        raise DataError(f"expected a positive number, found {number}", field=field)
+    return float(number)
+
+
+def check_one_each(shape: tuple[int, ...], n: int, what: str) -> None:
+    """Refuse scores of another shape than (n,)."""
+    if shape != (n,):
+        raise DataError(
+            f"expected {n} scores, one for each {what}, found shape {shape}", field="scores"
+        )

@@ -23,7 +23,7 @@ from didyma.structures.batches import (
 )
 from didyma.structures.compiled import CompiledStructure, expectations_by
 from didyma.structures.hypergraph import SHAPES, Hypergraph, Plan
-from didyma.structures.layout import Floats, Layout
+from didyma.structures.layout import Floats, Layout, Lengths, Parts
 
 
 class Chain(CompiledStructure):
@@ -52,7 +52,7 @@ class Chain(CompiledStructure):
     def lay_out(
         self,
         scores: ArrayLike,
-        lengths: ArrayLike | None = None,
+        lengths: Lengths = None,
         *,
         transitions: ArrayLike | None = None,
         start: ArrayLike | None = None,
@@ -96,9 +96,7 @@ class Chain(CompiledStructure):
             n_work=n * n_tags,
         )
 
-    def encode(
-        self, outputs: ArrayLike, layout: Layout
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def encode(self, outputs: ArrayLike, layout: Layout) -> tuple[Parts, Parts]:
         """Parts are (position, tag); additional ones the transitions, then start and end."""
         n, n_tags = layout.shape
         _, stride, start, end = layout.dims
@@ -117,7 +115,7 @@ class Chain(CompiledStructure):
         extra_parts[rows, last + 1] = end + tags[rows, last]
         return parts.astype(np.int32), extra_parts
 
-    def decode(self, parts: NDArray[np.int32], layout: Layout) -> NDArray[np.int64]:
+    def decode(self, parts: Parts, layout: Layout) -> NDArray[np.int64]:
         """Tags, −1 beyond the length."""
         return np.where(parts >= 0, parts % layout.shape[1], -1).astype(np.int64)
 
@@ -127,7 +125,7 @@ class Chain(CompiledStructure):
         n_extra = layout.extra.shape[1]
         return _plan(layout.shape[0], n_tags, stride, start, end, n_extra).over(layout)
 
-    def _k_best(self, layout: Layout, k: int) -> tuple[NDArray[np.int32], Floats]:
+    def _k_best(self, layout: Layout, k: int) -> tuple[Parts, Floats]:
         """Viterbi with k best beginnings for each tag."""
         n, n_tags = layout.shape
         tags = np.full((len(layout), k, n), -1, np.int64)

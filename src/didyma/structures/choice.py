@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 import didyma._core.structures as core
 from didyma.structures.batches import (
-    as_batch,
     as_lengths,
     as_outputs,
     check_range,
@@ -19,7 +18,7 @@ from didyma.structures.batches import (
 )
 from didyma.structures.compiled import CompiledStructure
 from didyma.structures.hypergraph import SHAPES, Hypergraph, Plan
-from didyma.structures.layout import Floats, Layout
+from didyma.structures.layout import Floats, Layout, Lengths, Parts
 
 
 class Choice(CompiledStructure):
@@ -36,27 +35,21 @@ class Choice(CompiledStructure):
     closed_form: ClassVar[Any] = (core.sparsemax, core.sparsemax_derivative)
     ndim: ClassVar[int] = 1
 
-    def lay_out(
-        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
-    ) -> Layout:
-        """Check a batch and lay it out flat; lengths are the numbers of options."""
-        self.refuse(additional)
-        batch = as_batch(scores, self.ndim)
+    def arrange(self, batch: Floats, lengths: Lengths) -> Layout:
+        """Lengths are the numbers of options."""
         sizes = as_lengths(lengths, *batch.shape)[:, None]
         used = None if lengths is None else np.arange(batch.shape[1]) < sizes
         batch = check_scores(batch, "scores", used)
         return Layout(batch, batch.shape[1:], 1, sizes=sizes)
 
-    def encode(
-        self, outputs: ArrayLike, layout: Layout
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def encode(self, outputs: ArrayLike, layout: Layout) -> tuple[Parts, Parts]:
         """The chosen index is the part."""
         chosen = as_outputs(outputs, (), layout)
         some = layout.sizes[:, 0] > 0
         check_range(chosen, 0, layout.sizes[:, 0], some, "option")
-        return np.where(some, chosen, -1)[:, None], np.zeros((len(layout), 0), np.int32)
+        return np.where(some, chosen, -1)[:, None], layout.no_extra_parts
 
-    def decode(self, parts: NDArray[np.int32], layout: Layout) -> NDArray[np.int64]:
+    def decode(self, parts: Parts, layout: Layout) -> NDArray[np.int64]:
         """Index of the chosen option."""
         return parts[:, 0].astype(np.int64)
 
@@ -75,7 +68,7 @@ class Choice(CompiledStructure):
         weights = np.exp(layout.scores - highest)
         # one after the other, so that padding changes no bit
         total = empty + np.cumsum(weights, axis=1)[:, -1:] if weights.size else np.ones(empty.shape)
-        return (highest + np.log(total))[:, 0], weights / total, np.zeros((len(layout), 0))
+        return (highest + np.log(total))[:, 0], weights / total, layout.no_extra_marginals
 
 
 @lru_cache(maxsize=SHAPES)

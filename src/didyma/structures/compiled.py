@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from didyma._core.polytope import products
 from didyma.errors import DataError
 from didyma.structure import Structure
-from didyma.structures.batches import impossible
-from didyma.structures.layout import Floats, Layout
-from didyma.structures.masks import mask_unreachable
+from didyma.structures.batches import as_batch, impossible
+from didyma.structures.layout import Floats, Layout, Lengths, Parts
+from didyma.structures.oracles import mask_unreachable
 from didyma.values import aligned
 
 LOG_NEGLIGIBLE = 100.0  # outputs of less than e^-100 of the total weight change no marginal
@@ -38,22 +38,26 @@ class CompiledStructure(Structure):
         return self.kernel
 
     @abstractmethod
-    def encode(
-        self, outputs: ArrayLike, layout: Layout
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def encode(self, outputs: ArrayLike, layout: Layout) -> tuple[Parts, Parts]:
         """Part indices (B, n_parts) and additional ones (B, n_extra) of one output per instance."""
 
-    def argmax(
-        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
-    ) -> NDArray[np.int32]:
+    def argmax(self, scores: ArrayLike, lengths: Lengths = None, **additional: Any) -> Parts:
         """Indices of the parts of each instance's best output, padded with −1.
 
         They count through the flattened scores of one instance. `predict` gives the same outputs in
         the form that people know.
         """
         layout = self.lay_out(scores, lengths, **additional)
-        parts = self.best(layout)
-        return parts if np.ndim(scores) > self.ndim else parts[0]
+        return self._as_given(self.best(layout), scores)
+
+    def lay_out(self, scores: ArrayLike, lengths: Lengths = None, **additional: Any) -> Layout:
+        """Check a batch of scores, (B, ...) or one instance, and lay it out flat."""
+        self.refuse(additional)
+        return self.arrange(as_batch(scores, self.ndim), lengths)
+
+    def arrange(self, batch: Floats, lengths: Lengths) -> Layout:
+        """The layout of a batch (B, ...), for a structure without additional scores."""
+        raise NotImplementedError
 
     def refuse(self, additional: Mapping[str, Any]) -> None:
         """Raise for additional scores that this structure does not know."""
@@ -101,15 +105,7 @@ class CompiledStructure(Structure):
                 "those of SparseMAP need only an argmax"
             )
         moved = np.empty_like(directions[0]), np.empty_like(directions[1])
-        kernel(
-            plan.scores,
-            plan.extra,
-            plan.dims,
-            plan.sizes,
-            plan.n_work,
-            *map(aligned, directions),
-            *moved,
-        )
+        kernel(*plan.plan_arguments, *map(aligned, directions), *moved)
         return moved
 
     def planned(self, layout: Layout) -> Layout | None:
@@ -119,23 +115,17 @@ class CompiledStructure(Structure):
         """
         return None
 
-    def marginals(
-        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
-    ) -> Floats:
+    def marginals(self, scores: ArrayLike, lengths: Lengths = None, **additional: Any) -> Floats:
         """Probability of each part under p(output) ∝ exp(score); the shape of the scores."""
         _, marginals, _ = self.sums(self.lay_out(scores, lengths, **additional))
         return marginals.reshape(np.shape(scores))
 
-    def log_partition(
-        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
-    ) -> Any:
+    def log_partition(self, scores: ArrayLike, lengths: Lengths = None, **additional: Any) -> Any:
         """Logarithm of the sum of exp(score) over all outputs, per instance."""
         log_partition, _, _ = self.sums(self.lay_out(scores, lengths, **additional))
-        return log_partition if np.ndim(scores) > self.ndim else float(log_partition[0])
+        return self._numbers(log_partition, scores)
 
-    def entropy(
-        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
-    ) -> Any:
+    def entropy(self, scores: ArrayLike, lengths: Lengths = None, **additional: Any) -> Any:
         """Entropy −Σ p log p of p(output) ∝ exp(score), per instance, in nats.
 
         It is the log partition less the expected score, as exact as the scores are rounded.
@@ -143,13 +133,13 @@ class CompiledStructure(Structure):
         layout = self.lay_out(scores, lengths, **additional)
         log_partition, *marginals = self.sums(layout)
         entropy = np.maximum(log_partition - _expected(layout, *marginals), 0.0)
-        return entropy if np.ndim(scores) > self.ndim else float(entropy[0])
+        return self._numbers(entropy, scores)
 
     def kl(
         self,
         scores: ArrayLike,
         other: ArrayLike,
-        lengths: ArrayLike | None = None,
+        lengths: Lengths = None,
         other_additional: Mapping[str, ArrayLike | None] | None = None,
         **additional: ArrayLike | None,
     ) -> Any:
@@ -169,8 +159,11 @@ class CompiledStructure(Structure):
         log_partition, *marginals = self.sums(layout)
         other_partition, *_ = self.sums(other_layout)
         further = _expected(layout, *marginals) - _expected(other_layout, *marginals)
-        divergence = np.maximum(further - log_partition + other_partition, 0.0)
-        return divergence if np.ndim(scores) > self.ndim else float(divergence[0])
+        return self._numbers(np.maximum(further - log_partition + other_partition, 0.0), scores)
+
+    def _numbers(self, values: Floats, scores: ArrayLike) -> Any:
+        """One number per instance, or that of scores without a batch axis."""
+        return values if np.ndim(scores) > self.ndim else float(values[0])
 
     def sums(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
         """`expectations`, whatever numbers stand for masks."""
@@ -181,7 +174,7 @@ class CompiledStructure(Structure):
         n_outputs = layout.n_parts * np.log1p(layout.scores.shape[1])  # the logarithm of a bound
         return mask_unreachable(self.kernel, layout, float(LOG_NEGLIGIBLE + n_outputs))
 
-    def _k_best(self, layout: Layout, k: int) -> tuple[NDArray[np.int32], Floats]:
+    def _k_best(self, layout: Layout, k: int) -> tuple[Parts, Floats]:
         """Parts (B, k, n_parts) and scores (B, k): over a plan, or with nothing but the argmax."""
         plan = self.planned(layout)
         if plan is None:
@@ -191,18 +184,10 @@ class CompiledStructure(Structure):
         parts = np.full((len(plan), k, plan.n_parts), -1, np.int32)
         totals = np.full((len(plan), k), -np.inf)
         for b in range(len(plan)):
-            k_best(
-                plan.scores[b],
-                plan.extra_of(b),
-                plan.dims,
-                plan.sizes[b],
-                plan.n_work,
-                parts[b],
-                totals[b],
-            )
+            k_best(*plan.plan_arguments_of(b), parts[b], totals[b])
         return _ascending(parts), totals
 
-    def _sample(self, layout: Layout, n: int, random_state: int) -> NDArray[np.int32]:
+    def _sample(self, layout: Layout, n: int, random_state: int) -> Parts:
         """Parts (B, n, n_parts) of samples."""
         plan = self.planned(layout)
         if plan is None:
@@ -213,19 +198,12 @@ class CompiledStructure(Structure):
 
         parts = np.full((len(plan), n, plan.n_parts), -1, np.int32)
         for b in range(len(plan)):
-            if not sample(
-                plan.scores[b],
-                plan.extra_of(b),
-                plan.dims,
-                plan.sizes[b],
-                plan.n_work,
-                np.random.default_rng((random_state, b)),
-                parts[b],
-            ):
+            random = np.random.default_rng((random_state, b))
+            if not sample(*plan.plan_arguments_of(b), random, parts[b]):
                 raise impossible(b)
         return _ascending(parts)
 
-    def best(self, layout: Layout) -> NDArray[np.int32]:
+    def best(self, layout: Layout) -> Parts:
         """Parts (B, n_parts) of each instance's best output, whatever numbers stand for masks."""
         return super().best(mask_unreachable(self.kernel, layout, 0.0))
 
@@ -246,7 +224,7 @@ def expectations_by(
     return sums
 
 
-def _ascending(parts: NDArray[np.int32]) -> NDArray[np.int32]:
+def _ascending(parts: Parts) -> Parts:
     """Part indices in ascending order, −1 last."""
     last = np.iinfo(np.int32).max
     ordered = np.sort(np.where(parts < 0, last, parts), axis=-1)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
-from didyma.structures.batches import as_outputs, check_range, flatten
+from didyma.structures.batches import as_outputs, check_range, column_of_row, one_hot
 from didyma.structures.hypergraph import Hypergraph, Integers, Plan, Planned
-from didyma.structures.layout import Layout
+from didyma.structures.layout import Layout, Parts
 
 
 @dataclass(frozen=True)
@@ -65,14 +65,9 @@ class Constituency(Planned):
         last = np.arange(n)
         used = (last[:, None] <= last) & (last < layout.sizes[:, :, None])
         check_range(labels, -1, n_labels, used, "label")
-        chosen = used[..., None] & (labels[..., None] == np.arange(n_labels))
-        return flatten(chosen)
+        return one_hot(labels, n_labels, used)
 
-    def decode(self, parts: NDArray[np.int32], layout: Layout) -> NDArray[np.int64]:
+    def decode(self, parts: Parts, layout: Layout) -> NDArray[np.int64]:
         """Label of each span, −1 where there is none."""
         n, _, n_labels = layout.shape
-        labels = np.full((len(parts), n * n), -1, np.int64)
-        output, place = np.nonzero(parts >= 0)
-        span, label = np.divmod(parts[output, place], n_labels)
-        labels[output, span] = label
-        return labels.reshape(len(parts), n, n)
+        return column_of_row(parts, n * n, n_labels).reshape(len(parts), n, n)

@@ -37,7 +37,7 @@ class Relation:
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """Slots of the values of combinations of states of ``scope``.
+    """A table of scores: the slot of the value of each combination of states of ``scope``.
 
     ``keys`` are the combinations that have a value, or None if all have; the last variable of the
     scope runs fastest.
@@ -86,7 +86,7 @@ def as_hypergraph(circuit: Circuit, n_scores: int, n_extra: int) -> Hypergraph:
     return plan.finish(goal)
 
 
-def fill_order(
+def minimum_fill_order(
     n_states: Sequence[int], scopes: Iterable[Sequence[int]], largest: float
 ) -> dict[int, set[int]]:
     """Order of elimination in which each step joins as few new pairs of variables as possible.
@@ -136,7 +136,7 @@ def fill_order(
 
 
 def postorder(order: Mapping[int, set[int]]) -> list[int]:
-    """The variables such that each part of the graph that an elimination separates is a run."""
+    """The variables in an order in which the subgraphs that an elimination separates are runs."""
     rank = {v: position for position, v in enumerate(order)}
     children: dict[int, list[int]] = {v: [] for v in order}
     waiting = []
@@ -183,15 +183,15 @@ class _Planner:
         due_terms: list[list[Term]] = [[] for _ in self.order]
         due_relations: list[list[Relation]] = [[] for _ in self.order]
         for term in terms:
-            due_terms[self._due(term.scope)].append(term)
+            due_terms[self._turn(term.scope)].append(term)
         for relation in relations:
-            due_relations[self._due(relation.scope)].append(relation)
+            due_relations[self._turn(relation.scope)].append(relation)
         for position, v in enumerate(self.order):
             message, support = self._eliminate(v, due_terms[position], due_relations[position])
             if message is not None and message.scope:
-                due_terms[self._due(message.scope)].append(message)
+                due_terms[self._turn(message.scope)].append(message)
             if support is not None:
-                due_relations[self._due(support.scope)].append(support)
+                due_relations[self._turn(support.scope)].append(support)
         header = [self.n_states[terms[0].scope[0]], len(self.fields)]
         place = len(header) + sum(map(len, self.fields))
         for field, block in zip(self.fields, self.blocks, strict=True):
@@ -204,7 +204,8 @@ class _Planner:
             dims.astype(np.int64), self.n_values - n_scores, len(self.fields), self.width
         )
 
-    def _due(self, scope: tuple[int, ...]) -> int:
+    def _turn(self, scope: tuple[int, ...]) -> int:
+        """Position of the first variable of the scope in the order of elimination."""
         return min(self.rank[v] for v in scope)
 
     def _eliminate(

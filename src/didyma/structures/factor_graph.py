@@ -28,12 +28,12 @@ from didyma.structures.elimination import (
     Relation,
     Term,
     as_hypergraph,
-    fill_order,
+    minimum_fill_order,
     plan,
     postorder,
 )
 from didyma.structures.hypergraph import Hypergraph, expectations
-from didyma.structures.layout import Floats, Layout
+from didyma.structures.layout import Floats, Layout, Lengths, Parts
 from didyma.structures.logic import Cardinality, acyclic, check_edges, check_logic
 
 SMALL = 3  # constraints on so few variables are listed, larger ones are counted along
@@ -86,14 +86,14 @@ class FactorGraph(CompiledStructure):
         # Dense tables are as large as they seem; constraints may leave far less of them.
         largest = LARGEST_PLAN**2 if self.logic else LARGEST_PLAN
         n_states = [self.n_states] * self.n_variables
-        relations = [_list(one) for one in self.logic if len(one.variables) <= SMALL]
-        order = fill_order(n_states, self._scopes(relations), largest)
+        relations = [_enumerate(one) for one in self.logic if len(one.variables) <= SMALL]
+        order = minimum_fill_order(n_states, self._scopes(relations), largest)
         counted = [one for one in self.logic if len(one.variables) > SMALL and not _vacuous(one)]
         if counted:
             rank = {v: position for position, v in enumerate(postorder(order))}
             for one in counted:
-                relations += _count(one, rank, n_states)
-            order = fill_order(n_states, self._scopes(relations), largest)
+                relations += _count_along(one, rank, n_states)
+            order = minimum_fill_order(n_states, self._scopes(relations), largest)
         d, square = self.n_variables * self.n_states, self.n_states**2
         parts = np.arange(d + len(self.edges) * square)
         unary, pairs = parts[:d].reshape(-1, self.n_states), parts[d:].reshape(-1, square)
@@ -104,9 +104,7 @@ class FactorGraph(CompiledStructure):
     def _scopes(self, relations: Iterable[Relation]) -> list[tuple[int, ...]]:
         return [*self.edges, *(relation.scope for relation in relations)]
 
-    def lay_out(
-        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
-    ) -> Layout:
+    def lay_out(self, scores: ArrayLike, lengths: Lengths = None, **additional: Any) -> Layout:
         """Check a batch and lay it out flat; all instances share the graph, without lengths."""
         flat, extra, places = self.check(scores, lengths, **additional)
         circuit = self.circuit
@@ -124,7 +122,7 @@ class FactorGraph(CompiledStructure):
         )
 
     def check(
-        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
+        self, scores: ArrayLike, lengths: Lengths = None, **additional: Any
     ) -> tuple[Floats, Floats, Any]:
         """Scores (B, d) and pairwise scores (1 or B, f) as flat arrays, and their layout."""
         if lengths is not None:
@@ -155,9 +153,7 @@ class FactorGraph(CompiledStructure):
         scopes = [*self.edges, *(one.indices for one in self.logic)]
         return acyclic(self.n_variables, scopes)
 
-    def encode(
-        self, outputs: ArrayLike, layout: Layout
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def encode(self, outputs: ArrayLike, layout: Layout) -> tuple[Parts, Parts]:
         """Part i·S + state of each variable i, part e·S² + a·S + b of each edge."""
         states = as_outputs(outputs, (self.n_variables,), layout)
         check_range(states, 0, self.n_states, np.ones(states.shape, bool), "state")
@@ -171,7 +167,7 @@ class FactorGraph(CompiledStructure):
         extra_parts = np.arange(len(self.edges)) * self.n_states**2 + pairs
         return parts.astype(np.int32), extra_parts.astype(np.int32)
 
-    def decode(self, parts: NDArray[np.int32], layout: Layout) -> NDArray[np.int64]:
+    def decode(self, parts: Parts, layout: Layout) -> NDArray[np.int64]:
         """State of each variable."""
         return parts.astype(np.int64) % self.n_states
 
@@ -193,7 +189,7 @@ def _vacuous(constraint: Cardinality) -> bool:
     return constraint.low <= 0 and constraint.high >= len(constraint.variables)
 
 
-def _list(constraint: Cardinality) -> Relation:
+def _enumerate(constraint: Cardinality) -> Relation:
     """All allowed states of a few variables."""
     scope = tuple(constraint.indices)
     states = np.array(list(product((0, 1), repeat=len(scope))))
@@ -201,7 +197,9 @@ def _list(constraint: Cardinality) -> Relation:
     return Relation(scope, states[(constraint.low <= count) & (count <= constraint.high)])
 
 
-def _count(constraint: Cardinality, rank: dict[int, int], n_states: list[int]) -> list[Relation]:
+def _count_along(
+    constraint: Cardinality, rank: dict[int, int], n_states: list[int]
+) -> list[Relation]:
     """Count true literals along the variables: c_j = c_{j−1} + x_j, with a new variable per count.
 
     A count that has reached a lower bound goes no higher where there is no upper one, and no count

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 import didyma._core.structures as core
 from didyma.errors import DataError
-from didyma.structures.batches import as_batch, as_flags, as_lengths, check_scores, flatten, pack
+from didyma.structures.batches import as_flags, as_lengths, check_scores, flatten, pack
 from didyma.structures.compiled import CompiledStructure
-from didyma.structures.layout import Layout
+from didyma.structures.layout import Floats, Layout, Lengths, Parts
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,8 @@ class Forest(CompiledStructure):
     aligned: ClassVar[bool] = False
     intractable: ClassVar[str] = "sums over forests are #P-hard"
 
-    def lay_out(
-        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
-    ) -> Layout:
-        """Check a batch and lay it out flat; parts are edges in ascending order."""
-        self.refuse(additional)
-        batch = as_batch(scores, self.ndim)
+    def arrange(self, batch: Floats, lengths: Lengths) -> Layout:
+        """Parts are edges in ascending order; lengths are the numbers of nodes."""
         n, m = shape = batch.shape[1:]
         if n != m:
             raise DataError(
@@ -60,9 +56,7 @@ class Forest(CompiledStructure):
             n_index=n,
         )
 
-    def encode(
-        self, outputs: ArrayLike, layout: Layout
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def encode(self, outputs: ArrayLike, layout: Layout) -> tuple[Parts, Parts]:
         """Flat indices of the edges."""
         n = layout.shape[0]
         node = np.arange(n) < layout.sizes
@@ -76,7 +70,7 @@ class Forest(CompiledStructure):
             )
         for b, chosen in enumerate(edges):
             _check_acyclic(np.argwhere(chosen), n, b)
-        return pack(edges, layout), np.zeros((len(layout), 0), np.int32)
+        return pack(edges, layout), layout.no_extra_parts
 
 
 def _check_acyclic(edges: NDArray[np.int64], n: int, b: int) -> None:

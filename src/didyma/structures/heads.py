@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.errors import DataError
 from didyma.structures.batches import (
     CACHED_SHAPES,
-    as_batch,
     as_lengths,
     as_outputs,
     check_scores,
@@ -21,7 +20,7 @@ from didyma.structures.batches import (
     impossible,
 )
 from didyma.structures.compiled import CompiledStructure
-from didyma.structures.layout import Floats, Layout
+from didyma.structures.layout import Floats, Layout, Lengths, Parts
 
 ROUNDING = 1e-6  # in the sum of a word's marginals
 
@@ -51,12 +50,8 @@ class Heads(CompiledStructure):
         Without logarithms, a log partition of −∞ means that logarithms are needed.
         """
 
-    def lay_out(
-        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
-    ) -> Layout:
-        """Check a batch and lay it out flat; lengths are the numbers of words."""
-        self.refuse(additional)
-        batch = as_batch(scores, self.ndim)
+    def arrange(self, batch: Floats, lengths: Lengths) -> Layout:
+        """Lengths are the numbers of words."""
         if batch.shape[1] != batch.shape[2] or batch.shape[1] < 1:
             raise DataError(
                 "expected a row and a column for the root and for each word, found shape "
@@ -76,23 +71,21 @@ class Heads(CompiledStructure):
             n_index=n_index,
         )
 
-    def encode(
-        self, outputs: ArrayLike, layout: Layout
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def encode(self, outputs: ArrayLike, layout: Layout) -> tuple[Parts, Parts]:
         """Part m·(n + 1) + h for each word m with head h; the root's own entry is ignored."""
         heads = as_outputs(outputs, layout.shape[:1], layout)
         self.check(heads, layout.sizes[:, 0])
         words = np.arange(1, layout.shape[0], dtype=np.int32)
         parts = np.where(words <= layout.sizes, words * layout.shape[0] + heads[:, 1:], -1)
-        return parts.astype(np.int32), np.zeros((len(layout), 0), np.int32)
+        return parts.astype(np.int32), layout.no_extra_parts
 
-    def decode(self, parts: NDArray[np.int32], layout: Layout) -> NDArray[np.int64]:
+    def decode(self, parts: Parts, layout: Layout) -> NDArray[np.int64]:
         """Head of each word."""
         heads = np.full((len(parts), layout.shape[0]), -1, np.int64)
         heads[:, 1:] = np.where(parts >= 0, parts % layout.shape[0], -1)
         return heads
 
-    def check(self, heads: NDArray[np.int32], lengths: NDArray[np.int64]) -> None:
+    def check(self, heads: Parts, lengths: NDArray[np.int64]) -> None:
         """Refuse heads that are no tree, naming instance and word."""
         words = np.arange(heads.shape[1])
         used = (words > 0) & (words <= lengths[:, None])
@@ -128,7 +121,7 @@ class Heads(CompiledStructure):
         is left of marginals, an error says so.
         """
         log_partition, marginals = self.eliminated(layout, np.arange(len(layout)))
-        return log_partition, flatten(marginals), np.zeros((len(layout), 0))
+        return log_partition, flatten(marginals), layout.no_extra_marginals
 
     def eliminated(self, layout: Layout, rows: NDArray[np.int64]) -> tuple[Floats, Floats]:
         """Log partitions and marginals (rows, n + 1, n + 1) of some instances."""

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
-from didyma.structures.batches import as_outputs, check_range, flatten
+from didyma.structures.batches import as_outputs, check_range, check_whole, column_of_row, one_hot
 from didyma.structures.hypergraph import Hypergraph, Integers, Plan, Planned
-from didyma.structures.layout import Layout
-from didyma.values import is_whole
+from didyma.structures.layout import Layout, Parts
 
 
 @dataclass(frozen=True)
@@ -37,10 +36,7 @@ class HigherOrderChain(Planned):
 
     def __post_init__(self) -> None:
         """Check the order."""
-        if not is_whole(self.order) or self.order < 1:
-            raise DataError(
-                f"expected a whole number from 1 on, found {self.order!r}", field="order"
-            )
+        check_whole(self.order, 1, "order")
 
     def additional(self, shape: tuple[int, ...]) -> Mapping[str, tuple[int, ...]]:
         """Transitions between tags."""
@@ -75,13 +71,8 @@ class HigherOrderChain(Planned):
         tags = as_outputs(outputs, (n,), layout)
         used = np.arange(n) < layout.sizes
         check_range(tags, 0, n_tags, used, "tag")
-        chosen = used[..., None] & (tags[..., None] == np.arange(n_tags))
-        return flatten(chosen)
+        return one_hot(tags, n_tags, used)
 
-    def decode(self, parts: NDArray[np.int32], layout: Layout) -> NDArray[np.int64]:
+    def decode(self, parts: Parts, layout: Layout) -> NDArray[np.int64]:
         """Tags, −1 beyond the length."""
-        tags = np.full((len(parts), layout.shape[0]), -1, np.int64)
-        output, place = np.nonzero(parts >= 0)
-        position, tag = np.divmod(parts[output, place], layout.shape[1])
-        tags[output, position] = tag
-        return tags
+        return column_of_row(parts, *layout.shape)

@@ -28,7 +28,7 @@ from didyma.structures.batches import (
     lay_out_additional,
 )
 from didyma.structures.compiled import CompiledStructure, expectations_by
-from didyma.structures.layout import Floats, Layout
+from didyma.structures.layout import Floats, Layout, Lengths, Parts
 from didyma.structures.oracles import best_outputs
 
 LARGEST_GRAPH = 2**24
@@ -240,9 +240,7 @@ class Planned(CompiledStructure):
         """A plan that has goals for these lengths (B, number of lengths)."""
         return _plan(self, shape)
 
-    def lay_out(
-        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
-    ) -> Layout:
+    def lay_out(self, scores: ArrayLike, lengths: Lengths = None, **additional: Any) -> Layout:
         """Check a batch and lay it out flat; what no output uses may be anything."""
         batch = as_batch(scores, self.ndim)
         shape = batch.shape[1:]
@@ -267,9 +265,7 @@ class Planned(CompiledStructure):
     def check(self, shape: tuple[int, ...], sizes: Integers) -> None:
         """Refuse shapes and lengths for which there is no plan."""
 
-    def encode(
-        self, outputs: ArrayLike, layout: Layout
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def encode(self, outputs: ArrayLike, layout: Layout) -> tuple[Parts, Parts]:
         """Parts of the only derivation that has exactly these."""
         chosen = self.flags(outputs, layout)
         extra = np.zeros((1, layout.extra.shape[1]))
@@ -286,7 +282,7 @@ class Planned(CompiledStructure):
         used = graph.reads(layout.sizes)[:, : graph.n_scores]
         return flatten(as_flags(outputs, used.reshape(len(layout), *layout.shape), layout))
 
-    def _sizes(self, lengths: ArrayLike | None, batch: int, shape: tuple[int, ...]) -> Integers:
+    def _sizes(self, lengths: Lengths, batch: int, shape: tuple[int, ...]) -> Integers:
         """Lengths of all instances, (B, number of lengths)."""
         n = len(self.lengths_along)
         padded = [shape[axes[0]] for axes in self.lengths_along]

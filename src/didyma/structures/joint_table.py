@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
+from didyma.structures.batches import check_one_each
 from didyma.structures.recurrence import Recurrence, either
 
 LARGEST = 12
@@ -36,8 +37,7 @@ class JointTable(Recurrence):
 
     def additional(self, shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
         """The table."""
-        if shape != (self.n,):
-            raise DataError(f"expected {self.n} parts, found shape {shape}", field="scores")
+        check_one_each(shape, self.n, "part")
         return {"table": (2,) * self.n}
 
     def recurrence(self, scores: NDArray[Any], **additional: NDArray[Any]) -> Any:

@@ -9,8 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from didyma.errors import DataError
+from didyma.structures.batches import check_one_each, check_whole
 from didyma.structures.hypergraph import Hypergraph, Integers, Plan, Planned
-from didyma.values import as_array, is_whole
+from didyma.values import as_array
 
 
 @dataclass(frozen=True)
@@ -36,19 +37,12 @@ class Knapsack(Planned):
             raise DataError(f"expected whole numbers, found {self.weights!r}", field="weights")
         if (weights < 0).any():
             raise DataError(f"expected weights from 0 up, found {weights.min()}", field="weights")
-        if not is_whole(self.capacity) or self.capacity < 0:
-            raise DataError(
-                f"expected a whole number from 0 up, found {self.capacity!r}", field="capacity"
-            )
+        check_whole(self.capacity, 0, "capacity")
         object.__setattr__(self, "weights", tuple(weights.tolist()))
 
     def check(self, shape: tuple[int, ...], sizes: Integers) -> None:
         """Refuse scores for another number of items."""
-        if shape != (len(self.weights),):
-            raise DataError(
-                f"expected {len(self.weights)} items, one for each weight, found shape {shape}",
-                field="scores",
-            )
+        check_one_each(shape, len(self.weights), "item")
 
     def plan(self, shape: tuple[int, ...]) -> Hypergraph:
         """All sets that fit, item by item."""

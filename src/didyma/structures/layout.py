@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+Parts = NDArray[np.int32]
+Lengths = ArrayLike | None  # sizes of the instances; None where nothing is padded
 
 NO_EXTRA = np.zeros((1, 0))
 NO_DIMS = np.zeros(0, np.int64)
@@ -23,6 +25,15 @@ class Additional:
     stop: int
     shape: tuple[int, ...]  # of one instance
     shared: bool  # one array for the whole batch
+
+    @property
+    def columns(self) -> slice:
+        """Where it stands among all additional scores."""
+        return slice(self.start, self.stop)
+
+    def of(self, extra: Any) -> Any:
+        """This array of each instance (B, …), out of all additional columns (B, f)."""
+        return extra[:, self.start : self.stop].reshape(len(extra), *self.shape)
 
 
 @dataclass(slots=True, eq=False)
@@ -51,10 +62,29 @@ class Layout:
         return len(self.scores)
 
     @property
+    def no_extra_parts(self) -> Parts:
+        """Additional parts of outputs that have none, (B, 0)."""
+        return np.zeros((len(self), 0), np.int32)
+
+    @property
+    def no_extra_marginals(self) -> Floats:
+        """Marginals of additional parts where there are none, (B, 0)."""
+        return np.zeros((len(self), 0))
+
+    @property
     def arguments(self) -> tuple[Any, ...]:
         """The batch as the core's solvers take it."""
         room = self.n_work, self.n_index, self.n_parts, self.n_extra
         return self.scores, self.extra, self.dims, self.sizes, *room
+
+    @property
+    def plan_arguments(self) -> tuple[Any, ...]:
+        """The batch as the core's sums over a hypergraph take it."""
+        return self.scores, self.extra, self.dims, self.sizes, self.n_work
+
+    def plan_arguments_of(self, b: int) -> tuple[Any, ...]:
+        """Instance b as the core's derivations of a hypergraph take it."""
+        return self.scores[b], self.extra_of(b), self.dims, self.sizes[b], self.n_work
 
     def data_of(self, b: int) -> Mapping[str, Any]:
         """What instance b has beside scores, by name."""

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 import didyma._core.structures as core
 from didyma.errors import DataError
-from didyma.structures.batches import as_batch, as_outputs, check_range, check_scores, flatten
+from didyma.structures.batches import as_outputs, check_range, check_scores, column_of_row, flatten
 from didyma.structures.compiled import CompiledStructure
-from didyma.structures.layout import Layout
+from didyma.structures.layout import Floats, Layout, Lengths, Parts
 from didyma.values import aligned, as_array
 
 
@@ -32,12 +32,8 @@ class Matching(CompiledStructure):
     ndim: ClassVar[int] = 2
     intractable: ClassVar[str] = "sums over matchings are permanents, which are #P-hard"
 
-    def lay_out(
-        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
-    ) -> Layout:
-        """Check a batch and lay it out flat; part i pairs line i of the smaller side."""
-        self.refuse(additional)
-        batch = as_batch(scores, self.ndim)
+    def arrange(self, batch: Floats, lengths: Lengths) -> Layout:
+        """Part i pairs line i of the smaller side; lengths are numbers of rows and columns."""
         n, m = shape = batch.shape[1:]
         sizes = _as_sizes(lengths, len(batch), n, m)
         used = None
@@ -56,9 +52,7 @@ class Matching(CompiledStructure):
             n_index=1 + 6 * longest,
         )
 
-    def encode(
-        self, outputs: ArrayLike, layout: Layout
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def encode(self, outputs: ArrayLike, layout: Layout) -> tuple[Parts, Parts]:
         """Pairs of the rows, or of the columns where these are fewer."""
         n, m = layout.shape
         columns = as_outputs(outputs, (n,), layout)
@@ -86,19 +80,14 @@ class Matching(CompiledStructure):
         by_row = layout.sizes[instance, 0] <= layout.sizes[instance, 1]
         parts = np.full((len(layout), layout.n_parts), -1, np.int32)
         parts[instance, np.where(by_row, row, column)] = row * m + column
-        return parts, np.zeros((len(layout), 0), np.int32)
+        return parts, layout.no_extra_parts
 
-    def decode(self, parts: NDArray[np.int32], layout: Layout) -> NDArray[np.int64]:
+    def decode(self, parts: Parts, layout: Layout) -> NDArray[np.int64]:
         """Column of each row."""
-        n, m = layout.shape
-        columns = np.full((len(parts), n), -1, np.int64)
-        output, place = np.nonzero(parts >= 0)
-        row, column = np.divmod(parts[output, place], m)
-        columns[output, row] = column
-        return columns
+        return column_of_row(parts, *layout.shape)
 
 
-def _as_sizes(lengths: ArrayLike | None, batch: int, n: int, m: int) -> NDArray[np.int64]:
+def _as_sizes(lengths: Lengths, batch: int, n: int, m: int) -> NDArray[np.int64]:
     """Numbers of rows and columns of each instance, between 0 and the padded ones."""
     if lengths is None:
         return np.tile(np.array([n, m], np.int64), (batch, 1))

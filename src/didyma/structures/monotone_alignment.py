@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from didyma.errors import DataError
+from didyma.errors import DataError, check_choice
 from didyma.structures.hypergraph import Hypergraph, Integers, Plan, Planned
 
 KINDS = ("pairs", "warp", "frames")
@@ -46,10 +46,7 @@ class MonotoneAlignment(Planned):
 
     def __post_init__(self) -> None:
         """Check the kind."""
-        if self.kind not in KINDS:
-            raise DataError(
-                f"expected one of {', '.join(KINDS)}, found {self.kind!r}", field="kind"
-            )
+        check_choice(self.kind, KINDS, "kind")
 
     def additional(self, shape: tuple[int, ...]) -> Mapping[str, tuple[int, ...]]:
         """Scores of gaps."""

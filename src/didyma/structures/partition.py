@@ -16,16 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.structures.layout import Floats, Layout
-from didyma.structures.oracles import best_outputs, total
+from didyma.structures.layout import Floats, Layout, Parts
+from didyma.structures.oracles import SUSPECT, best_outputs, total
 from didyma.values import aligned
 
-SUSPECT = 1e3  # scores so many times lower than the highest is high may be meant as masks
-
-Solve = Callable[[Floats], tuple[NDArray[np.int32], NDArray[np.bool_], Floats]]
+Solve = Callable[[Floats], tuple[Parts, NDArray[np.bool_], Floats]]
 """Of the best output at each row of scores (S, d): parts (S, n_parts), whether there is one, and
 what its additional parts score."""
-Listed = list[tuple[float, NDArray[np.int32]]]
+Listed = list[tuple[float, Parts]]
 Constraints = tuple[frozenset[int], frozenset[int]]
 
 
@@ -34,7 +32,7 @@ class Cell(NamedTuple):
 
     forced: frozenset[int]
     forbidden: frozenset[int]
-    best: NDArray[np.int32]
+    best: Parts
 
 
 def k_best(scores: Floats, solve: Solve, k: int, spread: float, reads_infinity: bool) -> Listed:
@@ -132,7 +130,7 @@ def _without(cell: Cell) -> list[Constraints]:
 
 def k_best_outputs(
     oracle: Any, layout: Layout, k: int, reads_infinity: bool
-) -> tuple[NDArray[np.int32], Floats]:
+) -> tuple[Parts, Floats]:
     """Parts (B, k, n_parts) and scores (B, k) of the k best outputs of each instance."""
     parts = np.full((len(layout), k, layout.n_parts), -1, np.int32)
     totals = np.full((len(layout), k), -np.inf)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
-from didyma.structures.batches import check_count, impossible, indicators, lay_out, pack
-from didyma.structures.layout import Floats, Layout
+from didyma.structures.batches import check_whole, impossible, indicators, lay_out, pack
+from didyma.structures.layout import Floats, Layout, Lengths, Parts
 from didyma.structures.oracles import best_outputs, python_argmax, total
 from didyma.structures.partition import k_best_outputs
 from didyma.values import aligned
@@ -26,18 +26,17 @@ class Prediction:
     data: ClassVar[tuple[str, ...]]
 
     def predict(
-        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: Any
+        self, scores: ArrayLike, lengths: Lengths = None, **additional: Any
     ) -> NDArray[Any]:
         """Each instance's best output, in the form that the structure has for people.
 
         That is a boolean array in the shape of the scores, unless its class says otherwise.
         """
         layout = self.lay_out(scores, lengths, **additional)
-        outputs = self.decode(self.best(layout), layout)
-        return outputs if np.ndim(scores) > self.ndim else outputs[0]
+        return self._as_given(self.decode(self.best(layout), layout), scores)
 
     def k_best(
-        self, scores: ArrayLike, k: int, lengths: ArrayLike | None = None, **additional: Any
+        self, scores: ArrayLike, k: int, lengths: Lengths = None, **additional: Any
     ) -> tuple[NDArray[Any], Floats]:
         """The k best outputs (B, k, ...) and their scores (B, k), best first.
 
@@ -49,20 +48,20 @@ class Prediction:
         must be exact for all finite scores, also for large ones of either sign, which force parts
         in or out; and no two outputs may have the same parts of ``scores``.
         """
-        check_count(k, 1, "k")
+        check_whole(k, 1, "k")
         layout = self.lay_out(scores, lengths, **additional)
         parts, totals = self._k_best(layout, k)
         for b in np.flatnonzero(totals[:, 0] == -np.inf):
             raise impossible(int(b))
         outputs = self._decode_all(parts, layout)
-        return (outputs, totals) if np.ndim(scores) > self.ndim else (outputs[0], totals[0])
+        return self._as_given(outputs, scores), self._as_given(totals, scores)
 
     def sample(
         self,
         scores: ArrayLike,
         n: int,
         random_state: int,
-        lengths: ArrayLike | None = None,
+        lengths: Lengths = None,
         **additional: Any,
     ) -> NDArray[Any]:
         """Outputs (B, n, ...): each the best one after Gumbel noise was added to every score.
@@ -71,10 +70,11 @@ class Prediction:
         where an output has one part; elsewhere from a distribution that is close to it. Structures
         whose sums are tractable draw from p itself.
         """
-        check_count(n)
+        check_whole(n, 0, "n")
         layout = self.relevant(self.lay_out(scores, lengths, **additional))
-        outputs = self._decode_all(self._sample(layout, n, random_state), layout)
-        return outputs if np.ndim(scores) > self.ndim else outputs[0]
+        return self._as_given(
+            self._decode_all(self._sample(layout, n, random_state), layout), scores
+        )
 
     # What solvers ask. The structures of `didyma.structures` have their own.
 
@@ -105,9 +105,7 @@ class Prediction:
         """Where SparseMAP begins if no ``warm_start`` is given; None is at the argmax."""
         return None
 
-    def encode(
-        self, outputs: ArrayLike, layout: Layout
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def encode(self, outputs: ArrayLike, layout: Layout) -> tuple[Parts, Parts]:
         """Part indices (B, n_parts) and additional ones (B, n_extra) of one output per instance.
 
         Here of 0/1 arrays. Which additional parts go with them, a structure that has any must say.
@@ -124,15 +122,13 @@ class Prediction:
                 f"expected zeros and ones of shape {shape}, found shape {values.shape}",
                 field="outputs",
             )
-        return pack(values.reshape(shape).astype(bool), layout), np.zeros(
-            (len(layout), 0), np.int32
-        )
+        return pack(values.reshape(shape).astype(bool), layout), layout.no_extra_parts
 
     def decode(self, parts: Any, layout: Layout) -> Any:
         """Outputs in the form that people know, here 0/1 arrays, from rows of part indices."""
         return indicators(parts, layout)
 
-    def best(self, layout: Layout) -> NDArray[np.int32]:
+    def best(self, layout: Layout) -> Parts:
         """Parts (B, n_parts) of each instance's best output, padded with −1."""
         parts, _, possible = best_outputs(self.oracle(layout), layout)
         if not self.reads_infinity:
@@ -141,7 +137,7 @@ class Prediction:
             raise impossible(int(np.argmin(possible)))
         return parts
 
-    def _k_best(self, layout: Layout, k: int) -> tuple[NDArray[np.int32], Floats]:
+    def _k_best(self, layout: Layout, k: int) -> tuple[Parts, Floats]:
         """Parts (B, k, n_parts) and scores (B, k), with nothing but the argmax."""
         return k_best_outputs(self.oracle(layout), layout, k, self.reads_infinity)
 
@@ -149,7 +145,7 @@ class Prediction:
         """The batch without the parts of outputs that are never drawn, where these are known."""
         return layout
 
-    def _sample(self, layout: Layout, n: int, random_state: int) -> NDArray[np.int32]:
+    def _sample(self, layout: Layout, n: int, random_state: int) -> Parts:
         """Parts (B, n, n_parts) of the best outputs after Gumbel noise."""
         batch, d = layout.scores.shape
         seeds = [(random_state, b) for b in range(batch)]
@@ -158,7 +154,11 @@ class Prediction:
         repeated.scores = aligned(repeated.scores + np.reshape(noise, (batch * n, d)))
         return self.best(repeated).reshape(batch, n, layout.n_parts)
 
-    def _decode_all(self, parts: NDArray[np.int32], layout: Layout) -> NDArray[Any]:
+    def _as_given(self, values: NDArray[Any], scores: ArrayLike) -> Any:
+        """Values of all instances, or the only one of scores without a batch axis."""
+        return values if np.ndim(scores) > self.ndim else values[0]
+
+    def _decode_all(self, parts: Parts, layout: Layout) -> NDArray[Any]:
         """Outputs (B, k, ...) of parts (B, k, n_parts)."""
         batch, k, n_parts = parts.shape
         outputs = self.decode(parts.reshape(batch * k, n_parts), layout)

@@ -13,7 +13,7 @@ import didyma._core.structures as core
 from didyma.errors import DataError
 from didyma.structures.heads import Heads
 from didyma.structures.hypergraph import SHAPES, Hypergraph, Plan
-from didyma.structures.layout import Floats, Layout
+from didyma.structures.layout import Floats, Layout, Parts
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class ProjectiveTree(Heads):
     kernel: ClassVar[Any] = core.projective_tree
     scratch: ClassVar[Any] = staticmethod(core.projective_tree_scratch)
 
-    def check(self, heads: NDArray[np.int32], lengths: NDArray[np.int64]) -> None:
+    def check(self, heads: Parts, lengths: NDArray[np.int64]) -> None:
         """Refuse heads that are no projective tree, naming instance and words."""
         super().check(heads, lengths)
         words = np.arange(heads.shape[1])

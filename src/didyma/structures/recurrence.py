@@ -74,8 +74,7 @@ def _written(structure: Recurrence, shape: tuple[int, ...], size: tuple[int, ...
     for length, axes in zip(size, structure.lengths_along):
         for axis in axes:
             scores = scores[(slice(None),) * axis + (slice(length),)]
-    start, additional = scores.size, {}
-    start = draft.plan.n_scores
+    start, additional = draft.plan.n_scores, {}
     for name, part_shape in shapes.items():
         additional[name] = draft.leaves(start, part_shape)
         start += additional[name].size

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.errors import DataError
 from didyma.structures.batches import as_outputs, check_range, flatten
 from didyma.structures.hypergraph import Hypergraph, Integers, Plan, Planned
-from didyma.structures.layout import Layout
+from didyma.structures.layout import Layout, Parts
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Segmentation(Planned):
                 chosen[b, start, stop - start - 1, label] = True
         return flatten(chosen)
 
-    def decode(self, parts: NDArray[np.int32], layout: Layout) -> NDArray[np.int64]:
+    def decode(self, parts: Parts, layout: Layout) -> NDArray[np.int64]:
         """Tags, −1 beyond the length."""
         n, longest, n_labels = layout.shape
         tags = np.full((len(parts), n), -1, np.int64)

@@ -9,6 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import ClassVar
 
 from didyma.errors import DataError
+from didyma.structures.batches import check_one_each
 from didyma.structures.hypergraph import Hypergraph, Integers, Plan, Planned
 
 
@@ -78,11 +79,7 @@ class ShortestPath(Planned):
 
     def check(self, shape: tuple[int, ...], sizes: Integers) -> None:
         """Refuse scores for another number of edges."""
-        if shape != (len(self.edges),):
-            raise DataError(
-                f"expected {len(self.edges)} scores, one for each edge, found shape {shape}",
-                field="scores",
-            )
+        check_one_each(shape, len(self.edges), "edge")
 
     def plan(self, shape: tuple[int, ...]) -> Hypergraph:
         """Node by node, the best of the ways to get there."""

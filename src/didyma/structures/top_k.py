@@ -7,16 +7,22 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 import didyma._core.structures as core
 from didyma.errors import DataError
-from didyma.structures.batches import as_batch, as_flags, as_lengths, check_scores, impossible, pack
+from didyma.structures.batches import (
+    as_flags,
+    as_lengths,
+    check_scores,
+    check_whole,
+    impossible,
+    pack,
+)
 from didyma.structures.compiled import CompiledStructure
 from didyma.structures.hypergraph import SHAPES, Hypergraph
 from didyma.structures.knapsack import fitting_sets
-from didyma.structures.layout import Floats, Layout
-from didyma.values import is_whole
+from didyma.structures.layout import Floats, Layout, Lengths, Parts
 
 
 @dataclass(frozen=True)
@@ -41,15 +47,10 @@ class TopK(CompiledStructure):
 
     def __post_init__(self) -> None:
         """Check k."""
-        if not is_whole(self.k) or self.k < 1:
-            raise DataError(f"expected a whole number from 1 on, found {self.k!r}", field="k")
+        check_whole(self.k, 1, "k")
 
-    def lay_out(
-        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
-    ) -> Layout:
-        """Check a batch and lay it out flat; parts are chosen options, in ascending order."""
-        self.refuse(additional)
-        batch = as_batch(scores, self.ndim)
+    def arrange(self, batch: Floats, lengths: Lengths) -> Layout:
+        """Parts are chosen options, in ascending order; lengths are the numbers of options."""
         n = batch.shape[1]
         sizes = as_lengths(lengths, len(batch), n)
         few = np.flatnonzero((sizes < self.k) & (sizes > 0))
@@ -69,9 +70,7 @@ class TopK(CompiledStructure):
             n_work=k,
         )
 
-    def encode(
-        self, outputs: ArrayLike, layout: Layout
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def encode(self, outputs: ArrayLike, layout: Layout) -> tuple[Parts, Parts]:
         """Indices of the chosen options."""
         chosen = as_flags(outputs, np.arange(layout.shape[0]) < layout.sizes, layout)
         counts = chosen.sum(axis=1)
@@ -83,7 +82,7 @@ class TopK(CompiledStructure):
                 f"{self.k} chosen options, found {counts[wrong[0]]}",
                 field="outputs",
             )
-        return pack(chosen, layout), np.zeros((len(layout), 0), np.int32)
+        return pack(chosen, layout), layout.no_extra_parts
 
     def planned(self, layout: Layout) -> Layout:
         """A knapsack for options that weigh 1."""
@@ -123,7 +122,7 @@ class TopK(CompiledStructure):
             marginals[:, i] = chosen.sum(axis=1)
             count[:, 1:] *= expit(-odds)
             count[:, :-1] += chosen
-        return log_partition, marginals, np.zeros((len(layout), 0))
+        return log_partition, marginals, layout.no_extra_marginals
 
 
 @lru_cache(maxsize=SHAPES)

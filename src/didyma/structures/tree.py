@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 import didyma._core.structures as core
 from didyma.structures.batches import flatten
 from didyma.structures.heads import Heads
-from didyma.structures.layout import Floats, Layout
+from didyma.structures.layout import Floats, Layout, Parts
 
 NEGLIGIBLE = 1e-12  # share of second roots
 STEPS = 1000  # of a walk, per word, before it is given up
@@ -87,7 +87,7 @@ class Tree(Heads):
         lost = np.flatnonzero(np.isneginf(log_partition))
         if len(lost):
             log_partition[lost], marginals[lost] = self.eliminated(layout, lost)
-        return log_partition, flatten(marginals), np.zeros((len(layout), 0))
+        return log_partition, flatten(marginals), layout.no_extra_marginals
 
     def covariances(self, layout: Layout, p: Floats, p_extra: Floats) -> tuple[Floats, Floats]:
         """The derivative of an inverse; where that is lost in rounding, by elimination."""
@@ -128,7 +128,7 @@ class Tree(Heads):
         derivatives_over_trees(numbers, lengths, np.empty(len(layout)), moments)
         return moments.reshape(len(layout), -1, 4)
 
-    def _sample(self, layout: Layout, n: int, random_state: int) -> NDArray[np.int32]:
+    def _sample(self, layout: Layout, n: int, random_state: int) -> Parts:
         """Wilson's walks; where these go round and round, one head after the other."""
         from didyma._core.marginals import sample_trees
 
