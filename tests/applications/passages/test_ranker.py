@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from didyma import model
-from didyma.applications.networks.numbering import Numbering
+from didyma.applications.networks.words import Numbering
 from didyma.applications.passages.embedding import PassageEmbedding
 from didyma.applications.passages.ranker import PassageNetwork, PassageRanker, ScoredPassage
 from didyma.applications.passages.text_pairs import TextPairs, Texts, shape, tokenize

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from didyma.applications.networks.numbering import PADDING, UNKNOWN, Numbering, pad
+from didyma.applications.networks.words import PADDING, UNKNOWN, Numbering, pad
 from didyma.applications.parsing.arc_factored import Batch
 from didyma.data.conll import Field, Sentence
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from didyma import DataError
-from didyma.applications.networks.estimator import NetworkEstimator, device_of
-from didyma.applications.networks.weights import restore
+from didyma.applications.networks.estimator import NetworkEstimator, device_of, restore
 from didyma.applications.parsing.arc_factored import ArcFactored, Batch
 from didyma.applications.parsing.lexicon import NumberedSentence, ParserLexicon, buckets, collate
 from didyma.applications.parsing.measures import LabelledTree, evaluate

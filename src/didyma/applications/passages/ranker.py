@@ -19,8 +19,14 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from didyma import DataError
 from didyma.applications.networks.estimator import NetworkEstimator, device_of
-from didyma.applications.networks.numbering import PADDING, RESERVED, Numbering
-from didyma.applications.networks.word_vectors import Vectors, as_vectors, start_from
+from didyma.applications.networks.words import (
+    PADDING,
+    RESERVED,
+    Numbering,
+    Vectors,
+    as_vectors,
+    start_from,
+)
 from didyma.applications.passages.text_pairs import N_OVERLAPS, TextPairs, Texts, shape, tokenize
 from didyma.data import Lists
 from didyma.metrics import Evaluator

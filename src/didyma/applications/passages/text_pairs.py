@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from didyma.applications.networks.numbering import Numbering
+from didyma.applications.networks.words import Numbering
 from didyma.data import Lists
 from didyma.text import fold, stems_of, stop_words
 
