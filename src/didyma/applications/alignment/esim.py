@@ -303,9 +303,13 @@ class EntailmentClassifier(NetworkEstimator[ESIM]):
             for b, row in enumerate(rows.tolist()):
                 premise, hypothesis = sentences[row]
                 m, n = len(premise), len(hypothesis)
-                both = (matrix[b, :m, :n] for matrix in weights)
-                selected = _selected(aligned.solutions, b, m, n)
-                alignments[row] = Alignment(premise, hypothesis, *both, selected)
+                alignments[row] = Alignment(
+                    premise,
+                    hypothesis,
+                    weights[0][b, :m, :n],
+                    weights[1][b, :m, :n],
+                    _selected(aligned.solutions, b, m, n),
+                )
         return [alignments[row] for row in range(len(pairs))]
 
     def vocabulary(self, pairs: Sequence[SentencePair]) -> set[str]:
