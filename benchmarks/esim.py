@@ -8,9 +8,9 @@ from torch.nn.functional import cross_entropy
 
 from benchmarks.row import Row
 from benchmarks.timing import Timer, blas_threads, interleave, stopwatch
-from didyma.applications.alignment.alignment import ALIGNMENTS
 from didyma.applications.alignment.esim import ESIM
-from didyma.applications.networks.numbering import pad
+from didyma.applications.alignment.layers import ALIGNMENTS
+from didyma.applications.networks.words import pad
 
 PAIRS, BATCH, WORDS, SIZE = 640, 32, 2_000, 100
 EPOCHS = 5

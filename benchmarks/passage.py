@@ -12,7 +12,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from benchmarks.row import Row
 from benchmarks.timing import interleave, measure, stopwatch, torch_threads
-from didyma.applications.networks.numbering import Numbering
+from didyma.applications.networks.words import Numbering
 from didyma.applications.passages.ranker import PassageNetwork, PassageRanker
 from didyma.applications.passages.text_pairs import TextPairs
 from didyma.data.lists import Lists

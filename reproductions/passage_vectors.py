@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from didyma.applications.networks.word_vectors import Vectors
+from didyma.applications.networks.words import Vectors
 from didyma.applications.passages.ranker import SPREAD, PassageRanker
 from didyma.applications.passages.text_pairs import shape, tokenize
 from didyma.data.lists import Lists

@@ -20,8 +20,8 @@ import numpy as np
 import torch
 
 from didyma.applications.alignment import reader as nli
-from didyma.applications.alignment.alignment import ALIGNMENTS
 from didyma.applications.alignment.esim import EntailmentClassifier, nonzero_share
+from didyma.applications.alignment.layers import ALIGNMENTS
 from didyma.applications.alignment.reader import Pair
 from didyma.report.table import markdown
 from reproductions import study

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from didyma.applications.parsing.measures import Attachment, LabelledTree, evaluate
+from didyma.applications.parsing.measures import Attachment, evaluate, labelled_tree
 from didyma.applications.parsing.parser import DependencyParser
 from didyma.data import conll
-from didyma.data.conll import Field, Sentence
+from didyma.data.conll import Sentence
 from didyma.report.table import markdown
 from reproductions import study
 from reproductions.kept import Kept
@@ -150,11 +150,7 @@ def train(key: Key, data: Mapping[str, Sequence[Sentence]]) -> dict[str, Any]:
 
 def judge(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> Attachment:
     """Compare parsed sentences with gold ones."""
-    return evaluate(_trees(gold), _trees(parsed))
-
-
-def _trees(sentences: Sequence[Sentence]) -> list[LabelledTree]:
-    return [([] if s.heads is None else s.heads, s.column(Field.DEPREL)) for s in sentences]
+    return evaluate(list(map(labelled_tree, gold)), list(map(labelled_tree, parsed)))
 
 
 def count_trees(parser: DependencyParser, sentences: Sequence[Sentence]) -> dict[str, float]:

@@ -108,7 +108,7 @@ def passages() -> Any:
 
 
 def embedding() -> Any:
-    from didyma.applications.passages.embedding import PassageEmbedding
+    from didyma.applications.passages.ranker import PassageEmbedding
 
     return PassageEmbedding(passages())
 

@@ -101,7 +101,7 @@ def test_every_way_to_divide_by_a_covariance_agrees(n, d, c, tau, seed):
     iterative.factored = False
     for covariance in (direct, iterative):
         cross = Cross(covariance.X, Z, 0.7)
-        assert cross.known is (covariance is direct and n >= max(d, 2))
+        assert cross.explicit is (covariance is direct and n >= max(d, 2))
         np.testing.assert_allclose(cross.product(B), Cxy @ B, atol=1e-9)
         np.testing.assert_allclose(cross.transposed(V), Cxy.T @ V, atol=1e-9)
         np.testing.assert_allclose(covariance.matrix, C)

@@ -149,28 +149,31 @@ class BoostingReranker(Savable, Estimator):
         if lists.scores is not None:
             margin = lists.scores[better] - lists.scores[worse]
             self.decoder_weight_ = _decoder_weight(margin, quality)
-        pairs = _Pairs(features, better, worse, quality * np.exp(-self.decoder_weight_ * margin))
+        weight = quality * np.exp(-self.decoder_weight_ * margin)
         watched = None if held_out is None else _HeldOut(held_out, self.decoder_weight_)
         self.n_features_in_ = features.shape[1]
-        self._learn(pairs, watched)
-        return self
+        course = _Course(self.n_features_in_)
 
-    def _learn(self, pairs: _Pairs, watched: _HeldOut | None) -> None:
-        course, n_pairs = _Course(pairs.n_features), len(pairs.weight)
+        def boost() -> bool:
+            ridge = 0.0 if self.ridge is None else float(self.ridge)
+            state = _Boosting(features, better, worse, weight, ridge, self.smoothing)
+            return self._boost(course, state, watched)
+
         settings = f"{self.n_rounds} rounds, smoothing {self.smoothing}, ridge {self.ridge}"
-        name = f"boosting by {settings} on {n_pairs} × {pairs.n_features}"
-        self.interrupted_ = resume(name, course, lambda: self._boost(course, pairs, watched))
+        name = f"boosting by {settings} on {len(better)} × {self.n_features_in_}"
+        self.interrupted_ = resume(name, course, boost)
         self.history_ = course.records
         rounds = self.history_[1 : course.best + 1]
         self.n_rounds_ = len(rounds)
         self.coef_ = np.zeros(self.n_features_in_)
         steps = np.array([record["step"] for record in rounds])
         np.add.at(self.coef_, [record["feature"] for record in rounds], steps)
+        return self
 
-    def _boost(self, course: _Course, pairs: _Pairs, watched: _HeldOut | None) -> bool:
+    def _boost(self, course: _Course, state: _Boosting, watched: _HeldOut | None) -> bool:
         """Go on with a course; returns whether Ctrl-C ended it."""
         try:
-            for done in self._rounds(course, pairs, watched):
+            for done in self._rounds(course, state, watched):
                 course.note(done)
                 if self.callback is not None and self.callback(done):
                     break
@@ -182,13 +185,11 @@ class BoostingReranker(Savable, Estimator):
         return False
 
     def _rounds(
-        self, course: _Course, pairs: _Pairs, watched: _HeldOut | None
+        self, course: _Course, state: _Boosting, watched: _HeldOut | None
     ) -> Iterator[BoostingRound]:
         """The decoder alone, then one round after the other until no feature helps."""
         before = course.records
         start = time.perf_counter() - (before[-1]["seconds"] if before else 0.0)
-        ridge = 0.0 if self.ridge is None else float(self.ridge)
-        state = _Boosting(pairs, ridge, self.smoothing)
         loss = None if watched is None else watched.loss
         if not before:
             yield BoostingRound(0, -1, 0.0, state.value, loss, time.perf_counter() - start)
@@ -281,27 +282,27 @@ class _Course(Stateful):
             self.best, self.best_loss = done.n_iter, np.inf if done.loss is None else done.loss
 
 
-class _Pairs:
-    """Pairs by the features they differ in, and features by the pairs that differ in them."""
+class _Boosting:
+    """Weights of pairs and features as rounds go by.
 
-    def __init__(self, features: sp.csr_array, better: Integers, worse: Integers, weight: Vector):
-        indptr = features.indptr.astype(np.int64)
+    ``rows`` are pairs by the features they differ in, ``columns`` features by such pairs.
+    """
+
+    def __init__(
+        self,
+        features: sp.csr_array,
+        better: Integers,
+        worse: Integers,
+        weight: Vector,
+        ridge: float,
+        smoothing: float,
+    ) -> None:
+        self.weight, self.ridge, self.smoothing = weight, ridge, smoothing
+        indptr, n_features = features.indptr.astype(np.int64), features.shape[1]
         self.rows = differences(indptr, features.indices.astype(np.int32), better, worse)
         starts, columns, signs = self.rows
-        shape = (len(better), features.shape[1])
-        index = sp.csr_array((signs, columns, starts), shape=shape).tocsc()
+        index = sp.csr_array((signs, columns, starts), shape=(len(better), n_features)).tocsc()
         self.columns = index.indptr.astype(np.int64), index.indices.astype(np.int32), index.data
-        self.n_features = features.shape[1]
-        self.weight = weight
-
-
-class _Boosting:
-    """Weights of pairs and features as rounds go by."""
-
-    def __init__(self, pairs: _Pairs, ridge: float, smoothing: float) -> None:
-        self.pairs, self.ridge, self.smoothing = pairs, ridge, smoothing
-        n_features = pairs.n_features
-        self.weight = pairs.weight
         self.plus, self.minus, self.coef, self.gain = np.zeros((4, n_features))
         self._exact, self._seen = np.zeros((2, n_features), np.bool_)
         self._squares = 0.0
@@ -331,15 +332,14 @@ class _Boosting:
     def move(self, feature: int, step: float) -> None:
         """Add a step to the weight of a feature."""
         self._squares += step * (2 * float(self.coef[feature]) + step)
-        index = self.pairs.columns, self.pairs.rows, self.weight
-        move(feature, step, *index, *self._gains, self._seen)
+        move(feature, step, self.columns, self.rows, self.weight, *self._gains, self._seen)
         self.loss = float(self.weight.sum())
         if self.loss < self._counted / 2:
             self._count()
 
     def _count(self) -> None:
         """Sum up all pairs. Errors of later changes are relative to these sums, so repeat it."""
-        tally(self.pairs.rows, self.weight, self.plus, self.minus)
+        tally(self.rows, self.weight, self.plus, self.minus)
         bounds(*self._gains)
         self.loss = self._counted = float(self.weight.sum())
 

@@ -69,7 +69,7 @@ class Covariance:
         self.XT = transpose(X)
         self.dual = X.shape[0] < X.shape[1]
         m = min(X.shape)
-        self.known = not (sp.issparse(X) or self.dual) and m <= LARGE
+        self.explicit = not (sp.issparse(X) or self.dual) and m <= LARGE
         self.factored = m <= LARGE and (
             not sp.issparse(X) or m**2 <= 2 * self.iterations() * X.size
         )
@@ -92,7 +92,7 @@ class Covariance:
 
     def product(self, V: Array) -> Array:
         """C V."""
-        return self.matrix @ V if self.known else _product(self.X, self.XT, self.c, self.tau, V)
+        return self.matrix @ V if self.explicit else _product(self.X, self.XT, self.c, self.tau, V)
 
     def solve(self, V: Array) -> Array:
         """C⁻¹ V."""
@@ -134,13 +134,13 @@ class Covariance:
 
     @cached_property
     def _factor(self) -> tuple[Array, bool]:
-        if self.known:
+        if self.explicit:
             gram = self.matrix
         else:
             gram = self._gram(self.X, self.XT) if self.dual else self._gram(self.XT, self.X)
         # The transpose, which is the same, lies in memory as LAPACK wants it.
         return scipy.linalg.cho_factor(
-            gram.T, lower=True, overwrite_a=not self.known, check_finite=False
+            gram.T, lower=True, overwrite_a=not self.explicit, check_finite=False
         )
 
     def _gram(self, left: Matrix, right: Matrix) -> Array:
@@ -167,7 +167,7 @@ class Cross:
         self.X, self.Z, self.scale = X, Z, scale
         self.XT, self.ZT = transpose(X), transpose(Z)
         is_dense = not (sp.issparse(X) or sp.issparse(Z))
-        self.known = is_dense and X.shape[0] >= max(X.shape[1], Z.shape[1])
+        self.explicit = is_dense and X.shape[0] >= max(X.shape[1], Z.shape[1])
 
     @cached_property
     def matrix(self) -> Array:
@@ -176,11 +176,11 @@ class Cross:
 
     def product(self, B: Array) -> Array:
         """Cxy B."""
-        return self.matrix @ B if self.known else self.scale * (self.XT @ (self.Z @ B))
+        return self.matrix @ B if self.explicit else self.scale * (self.XT @ (self.Z @ B))
 
     def transposed(self, A: Array) -> Array:
         """Cxy' A."""
-        return self.matrix.T @ A if self.known else self.scale * (self.ZT @ (self.X @ A))
+        return self.matrix.T @ A if self.explicit else self.scale * (self.ZT @ (self.X @ A))
 
 
 def _conjugate_gradients(product: Callable[[Array], Array], right: Array) -> Array:
@@ -281,8 +281,8 @@ class CanonicalCorrelations:
         name = f"{k} directions of {Z.shape[0]} rows at tau={self.tau}"
         sizes = self.X.shape[1], Z.shape[1]
 
-        def check(known: dict[str, Any]) -> None:
-            directions = record_of(Directions, known)
+        def check(saved: dict[str, Any]) -> None:
+            directions = record_of(Directions, saved)
             (n,) = array_of(directions.correlations, "correlations", (None,), low=0.0).shape
             for name, array, size in zip("AB", (directions.A, directions.B), sizes):
                 array_of(array, name, (size, n))

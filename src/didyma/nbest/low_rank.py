@@ -233,7 +233,8 @@ class LowRankReranker(Savable, Estimator):
         table = []
         best = (np.inf, np.inf)
         for tau, lam, k, learned in self._models(problem, taus, lams, components):
-            losses = _mean_losses(lists, _similarities(held_out, lists, learned), weights)
+            similarity = _similarities(held_out, lists, *learned.projections)
+            losses = _mean_losses(lists, similarity, weights)
             table += [(tau, lam, k, weight, loss) for weight, loss in zip(weights, losses)]
             i = int(np.argmin(losses))
             if (losses[i], weights[i]) < best:
@@ -251,7 +252,7 @@ class LowRankReranker(Savable, Estimator):
         matrix with a list of matrices.
         """
         inputs, lists, single = self._read(X, candidates, None)
-        return _split(self._similarities(inputs, lists), lists, single)
+        return _split(_similarities(inputs, lists, self.A_, self.B_), lists, single)
 
     def score_candidates(self, X: Any, candidates: Any, decoder_scores: Any = None) -> Any:
         """Decoder score + ``weight_`` × cosine of each candidate; without the former, the cosine.
@@ -347,7 +348,7 @@ class LowRankReranker(Savable, Estimator):
         return CanonicalCorrelations(problem.X, problem.Y, tau, scale, bases)
 
     def _keep(self, learned: Learned) -> None:
-        self.A_, self.B_ = learned.directions.A, learned.directions.B
+        self.A_, self.B_ = learned.projections
         self.correlations_ = learned.directions.correlations
         self.residual_ = learned.directions.residual
         self.slacks_, self.n_iter_ = learned.slacks, learned.n_iter
@@ -368,14 +369,12 @@ class LowRankReranker(Savable, Estimator):
             held_out = np.arange(n) % FOLDS == fold
             learned = self._learn(_problem(*_select(problem, lists, ~held_out)))
             inputs, _, rest = _select(problem, lists, held_out)
-            losses += _mean_losses(rest, _similarities(inputs, rest, learned), WEIGHTS)
+            similarity = _similarities(inputs, rest, *learned.projections)
+            losses += _mean_losses(rest, similarity, WEIGHTS)
         return float(WEIGHTS[int(np.argmin(losses))])
 
-    def _similarities(self, inputs: Matrix, lists: Lists) -> Vector:
-        return similarities(inputs, lists.X, lists.groups.codes, self.A_, self.B_)
-
     def _scores(self, inputs: Matrix, lists: Lists) -> Vector:
-        cosines = self._similarities(inputs, lists)
+        cosines = _similarities(inputs, lists, self.A_, self.B_)
         return cosines if lists.scores is None else lists.scores + self.weight_ * cosines
 
     def _read(self, X: Any, candidates: Any, decoder_scores: Any) -> tuple[Matrix, Lists, bool]:
@@ -451,8 +450,7 @@ def _select(
     return problem.X[rows], problem.Y[rows], lists.select_lists(rows)
 
 
-def _similarities(inputs: Matrix, lists: Lists, learned: Learned) -> Vector:
-    A, B = learned.directions.A, learned.directions.B
+def _similarities(inputs: Matrix, lists: Lists, A: Vector, B: Vector) -> Vector:
     return similarities(inputs, lists.X, lists.groups.codes, A, B)
 
 

@@ -115,6 +115,11 @@ class Learned:
     n_iter: int
     converged: bool
 
+    @property
+    def projections(self) -> tuple[Array, Array]:
+        """A and B."""
+        return self.directions.A, self.directions.B
+
 
 @dataclass(frozen=True)
 class Discriminative:

@@ -92,13 +92,6 @@ def test_nothing_is_cut_off_and_titles_stand_apart():
             assert not box.overlaps(part._suptitle.get_window_extent())
 
 
-@pytest.mark.parametrize(
-    ("share", "text"), [(0.004, "<1%"), (0.5, "50%"), (0.996, ">99%"), (1.0, "100%")]
-)
-def test_percentages_are_never_rounded_to_certainty(share, text):
-    assert drawing._percent(share) == text
-
-
 def test_a_page_has_the_words_as_they_are(tmp_path):
     path = tmp_path / "page.html"
     drawing.write([matching(), softmax()], ["neutral <60%>", "b"], path)

@@ -10,7 +10,6 @@ import torch
 from scipy.optimize import minimize
 from sklearn.exceptions import NotFittedError
 
-from didyma.applications.alignment.alignment import ALIGNMENTS, alignment_layer
 from didyma.applications.alignment.esim import (
     ESIM,
     Alignment,
@@ -18,8 +17,9 @@ from didyma.applications.alignment.esim import (
     _Examples,
     nonzero_share,
 )
+from didyma.applications.alignment.layers import ALIGNMENTS, alignment_layer
 from didyma.applications.alignment.reader import Pair
-from didyma.applications.networks.numbering import UNKNOWN
+from didyma.applications.networks.words import UNKNOWN
 from didyma.errors import DataError, ModelFileError
 
 torch.set_num_threads(1)  # so small networks only lose by more
@@ -153,7 +153,7 @@ def test_sequential_alignment_has_eighteen_parameters_more():
 
 
 def test_an_unknown_alignment_is_refused():
-    with pytest.raises(DataError, match="expected one of softmax, sequential, matching"):
+    with pytest.raises(DataError, match="expected one of 'softmax', 'sequential', 'matching'"):
         ESIM(9, 3, alignment="perfect")
 
 

@@ -259,7 +259,7 @@ def test_texts_that_are_missing() -> None:
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"method": "magic"}, "method: expected one of swaps, em, found 'magic'"),
+        ({"method": "magic"}, "method: expected 'swaps' or 'em', found 'magic'"),
         ({"clip": 1.5}, "clip: expected 0 to 1, found 1.5"),
         ({"smoothing": -1}, "smoothing: expected 0 or more, found -1"),
         ({"min_clicks": "x"}, "min_clicks: expected 0 or more, found 'x'"),

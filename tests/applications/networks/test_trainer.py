@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -10,7 +11,15 @@ from safetensors.torch import save
 from torch import nn
 
 from didyma.applications.networks import trainer
-from didyma.applications.networks.trainer import History, Trainer, choose_device
+from didyma.applications.networks.estimator import NetworkEstimator
+from didyma.applications.networks.trainer import (
+    CLIP,
+    History,
+    TrainingSettings,
+    choose_device,
+    seeded,
+    train,
+)
 from didyma.checkpoints import fingerprint
 from didyma.errors import DataError, ModelFileError
 
@@ -19,11 +28,13 @@ X = torch.tensor(GENERATOR.normal(size=(40, 3)), dtype=torch.float32)
 Y = X @ torch.tensor([[1.0], [-2.0], [0.5]])
 
 
-def fit(trainer: Trainer, **how):
+def build():
+    return nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.2), nn.Tanh(), nn.Linear(8, 1))
+
+
+def fit(evaluate=None, **settings):
     """Train a small network with dropout on rows in random order."""
-    module = trainer.seeded(
-        lambda: nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.2), nn.Tanh(), nn.Linear(8, 1))
-    )
+    module = seeded(settings.get("random_state", 0), build)
 
     def batches(generator):
         return torch.tensor(generator.permutation(len(X))).split(8)
@@ -31,8 +42,7 @@ def fit(trainer: Trainer, **how):
     def loss(rows):
         return ((module(X[rows]) - Y[rows]) ** 2).mean()
 
-    history = trainer.fit(module, batches, loss, **how)
-    return module, history
+    return module, train(TrainingSettings(**settings), module, batches, loss, evaluate)
 
 
 def weights(module):
@@ -45,7 +55,7 @@ def assert_equal(one, other):
 
 
 def test_the_loss_falls():
-    _, history = fit(Trainer(epochs=10, learning_rate=0.02))
+    _, history = fit(epochs=10, learning_rate=0.02)
     losses = [record["loss"] for record in history.records]
     assert losses[-1] < 0.3 * losses[0]
     assert history.status == "epochs"
@@ -53,14 +63,12 @@ def test_the_loss_falls():
 
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
 def test_seeds_repeat_to_the_bit(optimizer):
-    trainer = Trainer(epochs=3, learning_rate=0.02, optimizer=optimizer)
+    settings = {"epochs": 3, "learning_rate": 0.02, "optimizer": optimizer}
     torch.manual_seed(1)
-    first = weights(fit(trainer)[0])
+    first = weights(fit(**settings)[0])
     torch.manual_seed(2)
-    assert_equal(first, weights(fit(trainer)[0]))
-    other = weights(
-        fit(Trainer(epochs=3, learning_rate=0.02, optimizer=optimizer, random_state=1))[0]
-    )
+    assert_equal(first, weights(fit(**settings)[0]))
+    other = weights(fit(**settings, random_state=1)[0])
     assert any((first[name] != other[name]).any() for name in first)
 
 
@@ -68,7 +76,7 @@ def test_the_outer_random_state_is_left_alone():
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    fit(Trainer(epochs=1))
+    fit(epochs=1)
     torch.testing.assert_close(torch.rand(3), expected, rtol=0, atol=0)
 
 
@@ -76,18 +84,11 @@ def test_the_outer_random_state_is_left_alone():
 def test_an_interrupted_run_goes_on_as_if_it_had_not_been(optimizer, tmp_path):
     values = [1.0, 3.0, 2.0, 4.0, 0.0, 1.0]
 
-    def evaluating():
-        rest = iter(values)
-        return lambda: next(rest)
-
-    trainer = Trainer(epochs=6, learning_rate=0.02, optimizer=optimizer)
-    whole, expected = fit(trainer, evaluate=evaluating())
-    path = tmp_path / "checkpoint.safetensors"
-    half = Trainer(epochs=3, learning_rate=0.02, optimizer=optimizer, checkpoint=path)
-    fit(half, evaluate=evaluating())
-    rest = iter(values[3:])
-    resumed = Trainer(epochs=6, learning_rate=0.02, optimizer=optimizer, checkpoint=path)
-    module, history = fit(resumed, evaluate=lambda: next(rest))
+    settings = {"learning_rate": 0.02, "optimizer": optimizer}
+    whole, expected = fit(iter(values).__next__, epochs=6, **settings)
+    settings["checkpoint"] = tmp_path / "checkpoint.safetensors"
+    fit(iter(values).__next__, epochs=3, **settings)
+    module, history = fit(iter(values[3:]).__next__, epochs=6, **settings)
     assert_equal(weights(whole), weights(module))
     assert [record["loss"] for record in history.records] == [
         record["loss"] for record in expected.records
@@ -96,31 +97,24 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(optimizer, tmp_path):
 
 
 def test_ctrl_c_keeps_the_best_epoch(tmp_path):
-    path = tmp_path / "checkpoint.safetensors"
-    kept = {}
-
     def stop(step):
         if step.value is not None and step.epoch == 2:
             raise KeyboardInterrupt
 
-    values = iter([2.0, 1.0])
-    trainer = Trainer(epochs=5, checkpoint=path)
-    module, history = fit(trainer, evaluate=lambda: next(values), callback=stop)
-    kept = weights(module)
+    path = tmp_path / "checkpoint.safetensors"
+    module, history = fit(iter([2.0, 1.0]).__next__, epochs=5, checkpoint=path, callback=stop)
     assert history.status == "interrupted"
     assert history.best_epoch == 1
-    assert_equal(kept, weights(fit(Trainer(epochs=1))[0]))
+    assert_equal(weights(module), weights(fit(epochs=1)[0]))
 
 
 def test_the_rate_decays_and_patience_ends():
     values = iter([1.0, 2.0, 1.5, 1.5, 1.5, 3.0])
-    trainer = Trainer(epochs=9, learning_rate=0.1, decay=0.5, patience=3)
-    module, history = fit(trainer, evaluate=lambda: next(values))
+    module, history = fit(values.__next__, epochs=9, learning_rate=0.1, decay=0.5, patience=3)
     assert history.status == "patience"
     assert [record["learning_rate"] for record in history.records] == [0.1, 0.1, 0.1, 0.05, 0.025]
     assert (history.best_epoch, history.best_value) == (2, 2.0)
-    values = iter([1.0, 2.0])
-    same, _ = fit(Trainer(epochs=2, learning_rate=0.1), evaluate=lambda: next(values))
+    same, _ = fit(iter([1.0, 2.0]).__next__, epochs=2, learning_rate=0.1)
     assert_equal(weights(module), weights(same))
 
 
@@ -128,14 +122,14 @@ def test_gradients_are_clipped():
     module = nn.Linear(1, 1, bias=False)
     with torch.no_grad():
         module.weight.fill_(0.0)
-    trainer = Trainer(epochs=1, learning_rate=1.0, optimizer="sgd", clip=0.5)
-    trainer.fit(module, lambda generator: [None], lambda batch: 1000 * module.weight.sum())
-    assert module.weight.item() == pytest.approx(-0.5)
+    settings = TrainingSettings(epochs=1, learning_rate=1.0, optimizer="sgd")
+    train(settings, module, lambda generator: [None], lambda batch: 1000 * module.weight.sum())
+    assert module.weight.item() == pytest.approx(-CLIP)
 
 
 def test_progress_after_each_step_and_epoch():
     steps = []
-    fit(Trainer(epochs=2), evaluate=lambda: 1.0, callback=steps.append)
+    fit(lambda: 1.0, epochs=2, callback=steps.append)
     assert [(step.epoch, step.step, step.value) for step in steps[:6]] == [
         *((1, k, None) for k in range(1, 6)),
         (1, 5, 1.0),
@@ -145,22 +139,22 @@ def test_progress_after_each_step_and_epoch():
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     path = tmp_path / "checkpoint.safetensors"
-    fit(Trainer(epochs=1, checkpoint=path))
+    fit(epochs=1, checkpoint=path)
     with pytest.raises(ModelFileError, match=r"differs in learning_rate \(0.001, now 0.5\)"):
-        fit(Trainer(epochs=2, learning_rate=0.5, checkpoint=path))
+        fit(epochs=2, learning_rate=0.5, checkpoint=path)
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(ModelFileError, match="damaged, or not a checkpoint"):
-        fit(Trainer(epochs=2, checkpoint=path))
+        fit(epochs=2, checkpoint=path)
 
 
 def test_a_changed_byte_of_a_checkpoint_is_refused(tmp_path):
     path = tmp_path / "checkpoint.safetensors"
-    fit(Trainer(epochs=1, checkpoint=path))
+    fit(epochs=1, checkpoint=path)
     contents = bytearray(path.read_bytes())
     contents[-1] ^= 1  # of a tensor, which then is another number
     path.write_bytes(contents)
     with pytest.raises(ModelFileError, match="its checksum is another"):
-        fit(Trainer(epochs=2, checkpoint=path))
+        fit(epochs=2, checkpoint=path)
 
 
 FORGERIES = {
@@ -177,7 +171,7 @@ FORGERIES = {
 @pytest.mark.parametrize("forgery", FORGERIES)
 def test_a_forged_checkpoint_is_refused(forgery, optimizer, tmp_path):
     path = tmp_path / "checkpoint.safetensors"
-    fit(Trainer(epochs=1, optimizer=optimizer, checkpoint=path))
+    fit(epochs=1, optimizer=optimizer, checkpoint=path)
     with safe_open(path, framework="pt") as file:
         texts = {name: text for name, text in file.metadata().items() if name != "checksum"}
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -188,13 +182,13 @@ def test_a_forged_checkpoint_is_refused(forgery, optimizer, tmp_path):
         checksum = trainer._checksum(forged, texts)
         path.write_bytes(save(forged, {**texts, "checksum": checksum}))
         with pytest.raises(ModelFileError, match="damaged, or not of this training"):
-            fit(Trainer(epochs=2, optimizer=optimizer, checkpoint=path))
+            fit(epochs=2, optimizer=optimizer, checkpoint=path)
     for name, value in {"learning_rate": "nan", "history": '{"records": [1]}'}.items():
         changed_texts = {**texts, name: value}
         checksum = trainer._checksum(tensors, changed_texts)
         path.write_bytes(save(tensors, {**changed_texts, "checksum": checksum}))
         with pytest.raises(ModelFileError, match="damaged, or not of this training"):
-            fit(Trainer(epochs=2, optimizer=optimizer, checkpoint=path))
+            fit(epochs=2, optimizer=optimizer, checkpoint=path)
 
 
 def test_a_fingerprint_tells_data_apart():
@@ -212,28 +206,39 @@ def test_a_fingerprint_tells_data_apart():
 
 
 def test_a_checkpoint_belongs_to_its_data_and_its_model(tmp_path):
-    class Estimator:
-        _transient = ("device",)
+    @dataclass(eq=False, repr=False)
+    class Regressor(NetworkEstimator):
+        name: str = "a"
 
-        def __init__(self, **given):
-            self.given = {"batch_size": 8, "epochs": 1, "device": "cpu", "loss": "a", **given}
+        def _build(self):
+            return nn.Linear(3, 1)
 
-        def get_params(self, deep):
-            return {**self.given, "checkpoint": tmp_path / "checkpoint.safetensors"}
+        def fit(self, rows):
+            network = self._begin()
+            return self._train(
+                network, lambda rng: [rows], lambda x: network(x).sum(), None, [rows]
+            )
 
-    fit(Trainer.of(Estimator(), X))
-    fit(Trainer.of(Estimator(epochs=2, device="auto"), X))
+    def fit(rows, **settings):
+        path = tmp_path / "checkpoint.safetensors"
+        return Regressor(**settings, checkpoint=path).fit(rows)
+
+    fit(X, epochs=1, device="cpu")
+    fit(X, epochs=2, device="auto")
     with pytest.raises(ModelFileError, match="differs in data"):
-        fit(Trainer.of(Estimator(), X[1:]))
-    with pytest.raises(ModelFileError, match=r"differs in batch_size.*loss"):
-        fit(Trainer.of(Estimator(batch_size=4, loss="b"), X))
+        fit(X[1:], epochs=1)
+    with pytest.raises(ModelFileError, match=r"differs in batch_size.*name"):
+        fit(X, batch_size=4, name="b")
 
 
 def test_a_loss_that_explodes_is_told():
     module = nn.Linear(1, 1)
     with pytest.raises(DataError, match="no longer finite in epoch 1"):
-        Trainer(epochs=1).fit(
-            module, lambda generator: [None], lambda batch: module.weight.sum() * float("inf")
+        train(
+            TrainingSettings(epochs=1),
+            module,
+            lambda generator: [None],
+            lambda batch: module.weight.sum() * float("inf"),
         )
 
 
@@ -244,12 +249,12 @@ def test_a_loss_that_explodes_is_told():
         ({"learning_rate": 0.0}, "learning_rate"),
         ({"epochs": 0}, "epochs"),
         ({"patience": 0}, "patience"),
-        ({"clip": -1.0}, "clip"),
+        ({"decay": -1.0}, "decay"),
     ],
 )
 def test_settings_that_cannot_be(settings, field):
     with pytest.raises(DataError, match=f"^{field}: expected"):
-        Trainer(**settings)
+        fit(**settings)
 
 
 def test_devices():

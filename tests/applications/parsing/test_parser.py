@@ -221,8 +221,8 @@ def test_tags_may_be_left_out_or_fine(treebank):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"loss": "hinge"}, "loss: expected one of sparsemap"),
-        ({"tags": "pos"}, "tags: expected upos, xpos or None"),
+        ({"loss": "hinge"}, "loss: expected one of 'sparsemap'"),
+        ({"tags": "pos"}, "tags: expected one of 'upos', 'xpos', None"),
         ({"batch_size": 0}, "batch_size: expected at least 1"),
         ({"epochs": 0}, "epochs: expected at least 1"),
         ({"margin": -1.0, "loss": "svm"}, "margin: expected a number from 0 up"),

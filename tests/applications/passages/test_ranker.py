@@ -9,9 +9,13 @@ import pytest
 import torch
 
 from didyma import model
-from didyma.applications.networks.numbering import Numbering
-from didyma.applications.passages.embedding import PassageEmbedding
-from didyma.applications.passages.ranker import PassageNetwork, PassageRanker, ScoredPassage
+from didyma.applications.networks.words import Numbering
+from didyma.applications.passages.ranker import (
+    PassageEmbedding,
+    PassageNetwork,
+    PassageRanker,
+    ScoredPassage,
+)
 from didyma.applications.passages.text_pairs import TextPairs, Texts, shape, tokenize
 from didyma.data.lists import Lists
 from didyma.errors import DataError, ModelFileError

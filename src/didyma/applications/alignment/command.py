@@ -14,7 +14,7 @@ from didyma.cli import options
 from didyma.report import aligned, decimal, listed
 
 if TYPE_CHECKING:
-    from didyma.applications.alignment.esim import Alignment, EntailmentClassifier
+    from didyma.applications.alignment.esim import EntailmentClassifier
     from didyma.applications.alignment.reader import Pair
 
 app = cli.group(
@@ -113,10 +113,11 @@ def predict(
     """
     kind = neural.check_shown(output, alignments, "alignments", model, data, option="--alignments")
     pairs = _read(data)
-    classifier = _load(model, device)
 
     from didyma.applications.alignment import reader as nli
+    from didyma.applications.alignment.esim import EntailmentClassifier
 
+    classifier = EntailmentClassifier.load(model).set_params(device=device)
     with cli.waiting("reading"):
         probabilities = classifier.predict_proba(pairs)
     labels = [classifier.classes_[k] for k in probabilities.argmax(axis=1)]
@@ -126,16 +127,18 @@ def predict(
         cli.print_message(f"{len(pairs)} predictions written to {output}")
     if alignments is None:
         return
+
+    from didyma.applications.alignment.drawing import write, write_lines
+
     shown = len(pairs) if kind == ".jsonl" else most
     with cli.waiting("aligning"):
         aligned_pairs = classifier.alignments(pairs[:shown])
     if kind == ".jsonl":
-        from didyma.applications.alignment.drawing import write_lines
-
         write_lines(pairs, aligned_pairs, alignments)
     else:
-        best = probabilities.max(axis=1)
-        _draw([f"{label} {p:.0%}" for label, p in zip(labels, best)], aligned_pairs, alignments)
+        best = zip(labels, probabilities.max(axis=1)[:shown])
+        with cli.waiting("drawing"):
+            write(aligned_pairs, [f"{label} {p:.0%}" for label, p in best], alignments)
     cli.print_message(f"alignments of {len(aligned_pairs)} pairs written to {alignments}")
 
 
@@ -160,10 +163,10 @@ def evaluate(
     didyma nli eval nli.didyma.safetensors SICK_test_annotated.txt --json
     """
     pairs, labels = _read_labelled(data)
-    classifier = _load(model, device)
 
-    from didyma.applications.alignment.esim import nonzero_share
+    from didyma.applications.alignment.esim import EntailmentClassifier, nonzero_share
 
+    classifier = EntailmentClassifier.load(model).set_params(device=device)
     with cli.waiting("reading"):
         predicted = classifier.predict(pairs).tolist()
         share = nonzero_share(classifier.alignments(pairs))
@@ -173,14 +176,8 @@ def evaluate(
         counts[gold][name] += 1
     accuracy = sum(counts[name][name] for name in names) / len(pairs)
     if as_json:
-        cli.print_json(
-            {
-                "n_pairs": len(pairs),
-                "accuracy": accuracy,
-                "nonzero_alignments": share,
-                "confusion": counts,
-            }
-        )
+        record = {"n_pairs": len(pairs), "accuracy": accuracy, "nonzero_alignments": share}
+        cli.print_json({**record, "confusion": counts})
         return
     measures = {
         "accuracy": decimal(accuracy),
@@ -224,16 +221,3 @@ def _read_vectors(
         words, matrix = vectors.read(path, wanted)
     cli.print_message(f"{path}: vectors of {len(words)} of {len(wanted)} words")
     return words, matrix
-
-
-def _load(path: Path, device: str) -> EntailmentClassifier:
-    from didyma.applications.alignment.esim import EntailmentClassifier
-
-    return EntailmentClassifier.load(path).set_params(device=device)
-
-
-def _draw(titles: Sequence[str], alignments: Sequence[Alignment], path: Path) -> None:
-    from didyma.applications.alignment.drawing import write
-
-    with cli.waiting("drawing"):
-        write(alignments, titles[: len(alignments)], path)

@@ -6,7 +6,6 @@ weights, in which a frame marks those above 0, and one for each of its most prob
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma import DataError
-from didyma.files import PathName, format_suffix, replace_when_done
-from didyma.report.figures import ACCENT, INK, PAPER, QUIET, SIZE, SMALL
-from didyma.report.plots import require_matplotlib
+from didyma.applications.networks.pages import page, svg_element
+from didyma.files import PathName, replace_when_done
+from didyma.report.figures import ACCENT, INK, PAPER, QUIET, SIZE, SMALL, percent
+from didyma.report.plots import check_picture, require_matplotlib, write_picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,29 +35,10 @@ PATHS = {TO_HYPOTHESIS: "rows", TO_PREMISE: "columns"}  # along which a line joi
 NOTHING = "#eef1f5"  # shade of weight 0
 CELL, LETTER, TITLE, LEAST = 0.27, 0.085, 0.36, 1.7  # inches, the last of a panel
 
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Alignments</title>
-<style>
-body {{ margin: 2rem auto; padding: 0 1.25rem; max-width: 75rem; color: {ink};
-  font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }}
-h2 {{ font-size: 1.1rem; margin: 2.5rem 0 .25rem; padding-top: 1rem;
-  border-top: 1px solid #d5dae1; }}
-p {{ margin: 0; }}
-figure {{ margin: .75rem 0 0; overflow-x: auto; }}
-</style>
-</head>
-<body>
-<h1>Alignments</h1>
-<p>Shade is weight, a frame marks weights above 0; dots are the structures that were selected, with
-their probabilities.</p>
-{sections}
-</body>
-</html>
-"""
+LEAD = (
+    "<p>Shade is weight, a frame marks weights above 0; dots are the structures that were "
+    "selected, with their probabilities.</p>"
+)
 
 
 def heat_maps(
@@ -99,14 +80,12 @@ def write(
     alignments: Sequence[Alignment], titles: Sequence[str], path: PathName, *, most: int = 3
 ) -> None:
     """Write a page (.html) or a picture (.svg, .png, .pdf), whole or not at all."""
-    kind = format_suffix(path)
-    if kind == ".html":
-        contents: str | bytes = _page(alignments, titles, most)
-    elif kind in (".svg", ".png", ".pdf"):
-        contents = _picture(heat_maps(alignments, titles, most=most), kind)
-    else:
-        raise DataError("expected a name that ends in .html, .svg, .png or .pdf", path=path)
-    with replace_when_done(path, "w" if isinstance(contents, str) else "wb") as file:
+    kind = check_picture(path, (".html", ".svg", ".png", ".pdf"))
+    if kind != ".html":
+        write_picture(heat_maps(alignments, titles, most=most), path)
+        return
+    contents = _page(alignments, titles, most)
+    with replace_when_done(path) as file:
         file.write(contents)
 
 
@@ -135,10 +114,11 @@ def _rows(alignment: Alignment, most: int) -> list[list[_Panel]]:
 def _panels(name: str, weights: Floats, selected: Selected, most: int) -> list[_Panel]:
     count = len(selected.probabilities)
     several = f"{count} structures" if count > 1 else "1 structure"
-    found = [_Panel(f"{name}\n{several}", weights)]
-    for cells, probability in zip(selected.structures[:most], selected.probabilities):
-        found.append(_Panel(_percent(probability), weights, cells, PATHS.get(name, "")))
-    return found
+    structures = zip(selected.structures[:most], selected.probabilities)
+    return [
+        _Panel(f"{name}\n{several}", weights),
+        *(_Panel(percent(p), weights, cells, PATHS.get(name, "")) for cells, p in structures),
+    ]
 
 
 def _size(alignment: Alignment, rows: int, columns: int) -> tuple[float, float]:
@@ -193,36 +173,18 @@ def _frame(axes: Any, i: int, j: int, weight: float) -> None:
     axes.text(j + 0.5, i + 0.5, text, size=SMALL - 1, color=colour, ha="center", va="center")
 
 
-def _percent(share: float) -> str:
-    """Never rounded to certainty or impossibility."""
-    if share < 0.01:
-        return "<1%"
-    return f"{share:.0%}" if share <= 0.99 or share > 1 - 1e-9 else ">99%"
-
-
 def _page(alignments: Sequence[Alignment], titles: Sequence[str], most: int) -> str:
     sections = []
     for one, title in zip(alignments, titles, strict=True):
-        svg = _picture(heat_maps([one], most=most), ".svg").decode()
-        svg = svg[svg.index("<svg") :]
+        picture = svg_element(heat_maps([one], most=most))
         sentences = (" ".join(one.premise), " ".join(one.hypothesis))
         lines = "".join(f"<p>{escape(sentence)}</p>\n" for sentence in sentences)
         label = escape(f"Alignment of: {sentences[0]} / {sentences[1]}", quote=True)
         sections.append(
             f"<h2>{escape(title)}</h2>\n{lines}"
-            f'<figure role="img" aria-label="{label}">{svg}</figure>'
+            f'<figure role="img" aria-label="{label}">{picture}</figure>'
         )
-    return PAGE.format(ink=INK, sections="\n".join(sections))
-
-
-def _picture(figure: Figure, kind: str) -> bytes:
-    import matplotlib
-
-    contents = io.BytesIO()
-    date = {"Date": None} if kind == ".svg" else {}
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "didyma"}):
-        figure.savefig(contents, format=kind[1:], metadata=date, dpi=150)
-    return contents.getvalue()
+    return page("Alignments", "\n".join([LEAD, *sections]))
 
 
 def write_lines(pairs: Sequence[Pair], alignments: Sequence[Alignment], path: PathName) -> None:

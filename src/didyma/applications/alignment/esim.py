@@ -15,12 +15,20 @@ from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
 from didyma import DataError
-from didyma.applications.alignment.alignment import Aligned, alignment_layer
+from didyma.applications.alignment.layers import Aligned, alignment_layer
 from didyma.applications.alignment.reader import Pair, tokenize
 from didyma.applications.networks.bilstm import BiLSTM
 from didyma.applications.networks.estimator import NetworkEstimator, device_of
-from didyma.applications.networks.numbering import PADDING, RESERVED, UNKNOWN, Numbering, pad
-from didyma.applications.networks.word_vectors import Vectors, as_vectors, start_from
+from didyma.applications.networks.words import (
+    PADDING,
+    RESERVED,
+    UNKNOWN,
+    Numbering,
+    Vectors,
+    as_vectors,
+    pad,
+    start_from,
+)
 from didyma.model import Saved
 from didyma.polytope import Distributions
 
@@ -37,7 +45,7 @@ class ESIM(nn.Module):
     """Two sentences to one score per label, through a soft alignment of their words.
 
     1. A bidirectional LSTM reads both sentences: p₁ … p_m and h₁ … h_n.
-    2. Inner products p_i · h_j are aligned (see `didyma.applications.alignment.alignment`).
+    2. Inner products p_i · h_j are aligned (see `didyma.applications.alignment.layers`).
     3. Each word is joined by what it is aligned to, [p; p̃; p − p̃; p ∘ p̃], and projected.
     4. A second LSTM reads that; means and maxima over the words are classified.
 
@@ -157,7 +165,7 @@ class EntailmentClassifier(NetworkEstimator[ESIM]):
     ----------
     alignment : {"softmax", "sequential", "matching"}
         Each word for itself, two chains, or one matching of the words; see
-        `didyma.applications.alignment.alignment`.
+        `didyma.applications.alignment.layers`.
     dimension : int >= 1
         Size of word vectors, if learned.
     hidden : int >= 1
@@ -229,21 +237,21 @@ class EntailmentClassifier(NetworkEstimator[ESIM]):
         sentences = self._tokenize(pairs)
         self.classes_ = sorted(set(map(str, labels)))
         if len(self.classes_) < 2:
-            found = ", ".join(self.classes_) or "none"
-            raise DataError(f"expected two labels at least, found {found}", field="labels")
-        known, given = as_vectors(vectors, self.dimension)
-        self.words_ = sorted(self.vocabulary(pairs).union(known))
+            present = ", ".join(self.classes_) or "none"
+            raise DataError(f"expected two labels at least, found {present}", field="labels")
+        given_words, matrix = as_vectors(vectors, self.dimension)
+        self.words_ = sorted(self.vocabulary(pairs).union(given_words))
         examples = self._examples(sentences, labels)
         held_out = None
         if eval_set is not None:
             held_out = self._examples(self._tokenize(eval_set[0]), eval_set[1])
-        if held_out is not None and not len(held_out.labels):
-            raise DataError("expected a pair at least, found none", field="eval_set")
-        network = self._begin(lambda: self._build(given.shape[1]))
+            if not len(held_out.labels):
+                raise DataError("expected a pair at least, found none", field="eval_set")
+        network = self._begin(lambda: self._build(matrix.shape[1]))
         rare = examples.counts(len(self.words_) + RESERVED) == 1
-        if known:
-            numbers = Numbering(self.words_).ids(known)
-            start_from(network.embedding, numbers, given, tune=self.tune_vectors)
+        if given_words:
+            numbers = Numbering(self.words_).ids(given_words)
+            start_from(network.embedding, numbers, matrix, tune=self.tune_vectors)
             rare[numbers] = False
 
         def loss(batch: _Batch) -> Tensor:
@@ -289,20 +297,20 @@ class EntailmentClassifier(NetworkEstimator[ESIM]):
     def alignments(self, pairs: Sequence[SentencePair]) -> list[Alignment]:
         """How the words of each pair are aligned, and by which structures."""
         sentences = self._tokenize(pairs)
-        found: dict[int, Alignment] = {}
+        alignments: dict[int, Alignment] = {}
         for rows, _, aligned in _passes(self.network, self._examples(sentences)):
             weights = [t.double().cpu().numpy() for t in aligned[:2]]
             for b, row in enumerate(rows.tolist()):
                 premise, hypothesis = sentences[row]
                 m, n = len(premise), len(hypothesis)
-                found[row] = Alignment(
+                alignments[row] = Alignment(
                     premise,
                     hypothesis,
                     weights[0][b, :m, :n],
                     weights[1][b, :m, :n],
                     _selected(aligned.solutions, b, m, n),
                 )
-        return [found[row] for row in range(len(pairs))]
+        return [alignments[row] for row in range(len(pairs))]
 
     def vocabulary(self, pairs: Sequence[SentencePair]) -> set[str]:
         """The words of pairs as they are looked up: what `fit` may be given vectors of."""
@@ -321,15 +329,15 @@ class EntailmentClassifier(NetworkEstimator[ESIM]):
         )
 
     def _tokenize(self, pairs: Sequence[SentencePair]) -> list[tuple[Words, Words]]:
-        found = []
+        sentences = []
         for place, pair in enumerate(pairs):
             if isinstance(pair, str) or len(pair) < 2:
                 raise DataError(
                     f"expected a premise and a hypothesis, found {pair!r}", field=f"pairs[{place}]"
                 )
             premise, hypothesis = map(self._words, pair[:2])
-            found.append((premise, hypothesis))
-        return found
+            sentences.append((premise, hypothesis))
+        return sentences
 
     def _words(self, sentence: str | Sequence[str]) -> Words:
         if isinstance(sentence, str):
@@ -347,12 +355,11 @@ class EntailmentClassifier(NetworkEstimator[ESIM]):
             )
         vocabulary = Numbering(self.words_)
         number = {label: k for k, label in enumerate(self.classes_)}
+        numbers = [number.get(str(label), -1) for label in labels or [""] * len(sentences)]
         return _Examples(
             [vocabulary.ids(premise) for premise, _ in sentences],
             [vocabulary.ids(hypothesis) for _, hypothesis in sentences],
-            np.array(
-                [number.get(str(label), -1) for label in labels or [""] * len(sentences)], np.int64
-            ),
+            np.array(numbers, np.int64),
         )
 
 
@@ -419,21 +426,22 @@ def _passes(
 
 def _scores(network: ESIM, examples: _Examples) -> Floats:
     scores = np.zeros((len(examples.labels), network.n_labels))
-    for rows, found, _ in _passes(network, examples):
-        scores[rows] = found
+    for rows, values, _ in _passes(network, examples):
+        scores[rows] = values
     return scores
 
 
 def _selected(solutions: Sequence[Distributions], b: int, m: int, n: int) -> dict[str, Selected]:
     """The structures of one pair without its padding, all as cells (premise, hypothesis)."""
+    if not solutions:
+        return {}
     if len(solutions) == 1:
         return {"matching": _cells(solutions[0], b, m, n)}
-    found = {}
-    if len(solutions) == 2:
-        found["premise to hypothesis"] = _cells(solutions[0], b, m, n)
-        structures, probabilities = _cells(solutions[1], b, n, m)
-        found["hypothesis to premise"] = Selected(structures.swapaxes(1, 2), probabilities)
-    return found
+    structures, probabilities = _cells(solutions[1], b, n, m)
+    return {
+        "premise to hypothesis": _cells(solutions[0], b, m, n),
+        "hypothesis to premise": Selected(structures.swapaxes(1, 2), probabilities),
+    }
 
 
 def _cells(solution: Distributions, b: int, rows: int, columns: int) -> Selected:

@@ -17,10 +17,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 from didyma import DataError
 from didyma.data.json_lines import parse_json
+from didyma.errors import placed
 from didyma.files import PathName, read_lines, replace_when_done
 
 NUMBERED = ("entailment", "neutral", "contradiction")
@@ -55,9 +56,9 @@ def labelled(pairs: Iterable[Pair]) -> tuple[list[Pair], int]:
     >>> labelled([Pair("it rains", "it is wet", "entailment"), Pair("it rains", "it is late")])[1]
     1
     """
-    given = list(pairs)
-    known = [pair for pair in given if pair.label is not None]
-    return known, len(given) - len(known)
+    every = list(pairs)
+    with_label = [pair for pair in every if pair.label is not None]
+    return with_label, len(every) - len(with_label)
 
 
 def read(path: PathName) -> list[Pair]:
@@ -114,52 +115,53 @@ def _lines(path: PathName) -> list[str]:
 
 def _read_objects(path: PathName, lines: Sequence[str]) -> Iterator[Pair]:
     for number, line in enumerate(lines, start=1):
-        try:
-            record = parse_json(line)
-        except ValueError as error:
-            raise DataError(f"expected a JSON object ({error})", path=path, line=number) from None
-        if not isinstance(record, dict):
-            raise DataError("expected a JSON object", path=path, line=number)
-        for field in (*SENTENCES, "gold_label", "pairID"):
-            value = record.setdefault(field, None)
-            if not isinstance(value, str) and (value is not None or field in SENTENCES):
-                found = "none" if value is None else json.dumps(value)[:40]
-                _fail(path, number, field, f"expected a text, found {found}")
+        with placed(path, number):
+            try:
+                record = parse_json(line)
+            except ValueError as error:
+                raise DataError(f"expected a JSON object ({error})") from None
+            if not isinstance(record, dict):
+                raise DataError("expected a JSON object")
+            for field in (*SENTENCES, "gold_label", "pairID"):
+                value = record.setdefault(field, None)
+                if not isinstance(value, str) and (value is not None or field in SENTENCES):
+                    shown = "none" if value is None else json.dumps(value)[:40]
+                    raise DataError(f"expected a text, found {shown}", field=field)
         label = _label(record["gold_label"])
         yield Pair(record["sentence1"], record["sentence2"], label, record["pairID"])
 
 
 def _read_table(path: PathName, lines: Sequence[str], header: Sequence[str]) -> Iterator[Pair]:
     if "sentence_b" not in header:
-        _fail(path, 1, "header", "expected a column sentence_B beside sentence_A")
+        problem = "expected a column sentence_B beside sentence_A"
+        raise DataError(problem, path=path, line=1, field="header")
     judged = next((name for name in SICK_LABELS if name in header), None)
     for number, line in enumerate(lines[1:], start=2):
-        row = dict(zip(header, _fields(path, number, line, len(header))))
+        with placed(path, number):
+            row = dict(zip(header, _fields(line, len(header))))
         label = None if judged is None else _label(row[judged])
         yield Pair(row["sentence_a"], row["sentence_b"], label, row.get("pair_id"))
 
 
 def _read_columns(path: PathName, lines: Sequence[str]) -> Iterator[Pair]:
     for number, line in enumerate(lines, start=1):
-        premise, hypothesis, label = _fields(path, number, line, 3)
-        if label not in ("0", "1", "2"):
-            _fail(path, number, "label", f"expected 0, 1 or 2, found {label!r}")
+        with placed(path, number):
+            premise, hypothesis, label = _fields(line, 3)
+            if label not in ("0", "1", "2"):
+                raise DataError(f"expected 0, 1 or 2, found {label!r}", field="label")
         yield Pair(premise, hypothesis, NUMBERED[int(label)])
 
 
-def _fields(path: PathName, number: int, line: str, count: int) -> list[str]:
+def _fields(line: str, count: int) -> list[str]:
     fields = [field.strip() for field in line.split("\t")]
     if len(fields) != count:
-        known = "" if count != 3 else ": premise, hypothesis and label (or JSONL, or a SICK header)"
-        problem = f"expected {count} tab-separated fields{known}, found {len(fields)}"
-        raise DataError(problem, path=path, line=number)
+        layout = (
+            "" if count != 3 else ": premise, hypothesis and label (or JSONL, or a SICK header)"
+        )
+        raise DataError(f"expected {count} tab-separated fields{layout}, found {len(fields)}")
     return fields
 
 
 def _label(text: str | None) -> str | None:
     label = (text or "").strip().lower()
     return None if label in ("", UNDECIDED) else label
-
-
-def _fail(path: PathName, line: int, field: str, problem: str) -> NoReturn:
-    raise DataError(problem, path=path, line=line, field=field)

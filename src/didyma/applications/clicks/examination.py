@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from didyma import DataError
 from didyma.applications.clicks.log import ClickLog
+from didyma.errors import check_choice
 
 Vector: TypeAlias = NDArray[np.float64]
 
@@ -59,11 +60,11 @@ class Examination:
         return np.where(self.positions[place] == positions, self.values[place], np.nan)
 
 
-class Climb(NamedTuple):
-    """Where an estimator ended: logarithms of the curve, all values on the way, and how."""
+class EMResult(NamedTuple):
+    """Logarithms of the curve, the log-likelihood after each step, and whether it converged."""
 
-    found: Vector
-    values: list[float]
+    log_curve: Vector
+    log_likelihood: list[float]
     converged: bool
 
 
@@ -97,33 +98,34 @@ def estimate(
     ``bootstrap`` curves, from queries with random weights (the exponential ones of the Bayesian
     bootstrap, so that no query is ever lost), give the interval.
     """
-    if method not in METHODS:
-        raise DataError(f"expected one of {', '.join(METHODS)}, found {method!r}", field="method")
-    kept = _informative(log)
-    positions, place = np.unique(log.position[kept], return_inverse=True)
-    _, first, document = np.unique(log.pair[kept], return_index=True, return_inverse=True)
-    shown, clicked = log.impressions[kept].astype(float), log.clicks[kept].astype(float)
-    # A position without clicks has θ = 0, and its logarithm no value: it is left out of the climb.
+    check_choice(method, METHODS, "method")
+    cells_used = _informative(log)
+    positions, place = np.unique(log.position[cells_used], return_inverse=True)
+    _, first, document = np.unique(log.pair[cells_used], return_index=True, return_inverse=True)
+    shown, clicked = log.impressions[cells_used].astype(float), log.clicks[cells_used].astype(float)
+    # A position without clicks has θ = 0, and its logarithm no value: it is left out.
     seen = np.bincount(place, clicked) > 0
     alive, number = seen[place], np.cumsum(seen) - 1
     cells = _Cells(document[alive], number[place[alive]], shown[alive], clicked[alive])
-    climb = METHODS[method](cells, np.zeros(int(seen.sum())))
+    fitted = METHODS[method](cells, np.zeros(int(seen.sum())))
     curves = np.empty((bootstrap, int(seen.sum())))
     random = np.random.default_rng(random_state)
-    query = log.query[log.pair[kept][first]][cells.document]
+    query = log.query[log.pair[cells_used][first]][cells.document]
     for b in range(bootstrap):
         weight = random.standard_exponential(len(log.queries))[query]
         drawn = cells._replace(shown=weight * cells.shown, clicked=weight * cells.clicked)
-        curves[b] = METHODS[method](drawn, climb.found, CLOSE_ENOUGH).found
+        curves[b] = METHODS[method](drawn, fitted.log_curve, CLOSE_ENOUGH).log_curve
     interval = np.full((2, len(positions)), np.nan)
     if bootstrap:
         interval[:] = 0.0
         interval[:, seen] = np.exp(np.percentile(curves, INTERVAL, axis=0))
     values = np.zeros(len(positions))
-    values[seen] = np.exp(climb.found)
+    values[seen] = np.exp(fitted.log_curve)
     low, high = interval
     n_documents = int(document.max()) + 1
-    return Examination(positions, values, low, high, climb.values, climb.converged, n_documents)
+    return Examination(
+        positions, values, low, high, fitted.log_likelihood, fitted.converged, n_documents
+    )
 
 
 def _informative(log: ClickLog) -> NDArray[np.int64]:
@@ -135,29 +137,29 @@ def _informative(log: ClickLog) -> NDArray[np.int64]:
     from scipy.sparse.csgraph import connected_components
 
     several = np.bincount(log.pair) > 1
-    kept = np.flatnonzero(several[log.pair] & (np.bincount(log.pair, log.clicks) > 0)[log.pair])
-    if not len(kept):
+    cells = np.flatnonzero(several[log.pair] & (np.bincount(log.pair, log.clicks) > 0)[log.pair])
+    if not len(cells):
         raise DataError(
             "no document of a query was shown at two positions and clicked, so that nothing tells "
             "how much of a click rate is the position's: let some requests swap neighbours"
         )
-    positions, place = np.unique(log.position[kept], return_inverse=True)
+    positions, place = np.unique(log.position[cells], return_inverse=True)
     n_documents = len(several)
-    edges = (np.ones(len(kept)), (log.pair[kept], n_documents + place))
+    edges = (np.ones(len(cells)), (log.pair[cells], n_documents + place))
     size = n_documents + len(positions)
     _, part = connected_components(coo_array(edges, shape=(size, size)), directed=False)
-    own = part[log.pair[kept]]
-    kept = kept[own == np.bincount(own, log.clicks[kept]).argmax()]
-    first = log.position[kept].min()
-    if not log.clicks[kept[log.position[kept] == first]].any():
+    component = part[log.pair[cells]]
+    cells = cells[component == np.bincount(component, log.clicks[cells]).argmax()]
+    first = log.position[cells].min()
+    if not log.clicks[cells[log.position[cells] == first]].any():
         raise DataError(
             f"position {first}, the first, has no click on a document that was shown elsewhere as "
             "well: there is nothing to compare the other positions with"
         )
-    return kept
+    return cells
 
 
-def _swaps(cells: _Cells, start: Vector, close: float = CLOSE) -> Climb:
+def _swaps(cells: _Cells, start: Vector, close: float = CLOSE) -> EMResult:
     """From where the clicks of each document fell, given how many it had.
 
     Given that, relevance says nothing: a click of document d was at position k with probability
@@ -182,13 +184,13 @@ def _swaps(cells: _Cells, start: Vector, close: float = CLOSE) -> Climb:
 
     def step(x: Vector) -> Vector:
         rate = (clicks_of_document / expected(x)[1])[cells.document]
-        found = np.log(clicks_of_position / cells.of_positions(rate * cells.shown))
-        return found - found[0]
+        log_curve = np.log(clicks_of_position / cells.of_positions(rate * cells.shown))
+        return log_curve - log_curve[0]
 
-    return _climb(start, step, value, lambda x: x, close)
+    return _accelerated(start, step, value, lambda x: x, close)
 
 
-def _em(cells: _Cells, start: Vector, close: float = CLOSE) -> Climb:
+def _em(cells: _Cells, start: Vector, close: float = CLOSE) -> EMResult:
     """The likelihood of clicks and of their absence, by EM over what was looked at.
 
     Of impressions without a click, (1 − γ) θ / (1 − θ γ) were looked at, and (1 − θ) γ / (1 − θ γ)
@@ -196,7 +198,7 @@ def _em(cells: _Cells, start: Vector, close: float = CLOSE) -> Climb:
     Each document has a γ of its own, which is wrong by much if it was shown a few times only, and
     draws θ along.
     """
-    begin = _swaps(cells, start).found
+    begin = _swaps(cells, start).log_curve
     curve = TOP * np.exp(begin - begin.max())
     expected = cells.of_documents(cells.shown * curve[cells.position])
     relevance = np.minimum(cells.of_documents(cells.clicked) / expected, TOP)
@@ -219,11 +221,11 @@ def _em(cells: _Cells, start: Vector, close: float = CLOSE) -> Climb:
         return _logit(np.concatenate([looked, pleased]))
 
     def logarithms(x: Vector) -> Vector:
-        found: Vector = -np.log1p(np.exp(-x[:n]))
-        return found - found[0]
+        log_curve: Vector = -np.log1p(np.exp(-x[:n]))
+        return log_curve - log_curve[0]
 
     begin = _logit(np.concatenate([curve, relevance]))
-    return _climb(begin, step, value, logarithms, close)
+    return _accelerated(begin, step, value, logarithms, close)
 
 
 def _logit(chance: Vector) -> Vector:
@@ -231,14 +233,14 @@ def _logit(chance: Vector) -> Vector:
         return np.clip(np.log(chance) - np.log1p(-chance), -FAR, FAR)
 
 
-def _climb(
+def _accelerated(
     x: Vector,
     step: Callable[[Vector], Vector],
     value: Callable[[Vector], float],
     curve: Callable[[Vector], Vector],
     close: float,
-) -> Climb:
-    """Repeat steps that never lower a value until the curve stays where it is.
+) -> EMResult:
+    """Repeat EM steps, which never lower the value, until the curve stays where it is (SQUAREM).
 
     Two steps tell where many would lead if each did the same share of what is left; from there
     one more is taken, and kept if it is no worse than the two.
@@ -249,14 +251,14 @@ def _climb(
         twice = step(once)
         if np.abs(curve(twice) - curve(once)).max() <= close:
             values.append(value(twice))
-            return Climb(curve(twice), values, True)
+            return EMResult(curve(twice), values, True)
         moved, bent = once - x, twice - 2.0 * once + x
         length = max(1.0, float(np.linalg.norm(moved)) / max(float(np.linalg.norm(bent)), TINY))
         ahead = step(x + 2.0 * length * moved + length**2 * bent)
         reached, plain = value(ahead), value(twice)
         x = ahead if reached >= plain else twice
         values.append(max(reached, plain))
-    return Climb(curve(x), values, False)
+    return EMResult(curve(x), values, False)
 
 
-METHODS: dict[str, Callable[..., Climb]] = {"swaps": _swaps, "em": _em}
+METHODS: dict[str, Callable[..., EMResult]] = {"swaps": _swaps, "em": _em}

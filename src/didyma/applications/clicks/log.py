@@ -80,12 +80,12 @@ class ClickLog:
         self, *, queries: PathName | None = None, passages: PathName | None = None
     ) -> ClickLog:
         """The same with texts by id from other files, as `didyma.data.texts.by_id` reads them."""
-        found = self
+        log = self
         if queries is not None:
-            found = replace(found, query_texts=by_id.read(queries, set(self.queries)))
+            log = replace(log, query_texts=by_id.read(queries, set(self.queries)))
         if passages is not None:
-            found = replace(found, passages=by_id.read(passages, set(self.documents)))
-        return found
+            log = replace(log, passages=by_id.read(passages, set(self.documents)))
+        return log
 
     def __repr__(self) -> str:
         shown, clicked = int(self.impressions.sum()), int(self.clicks.sum())
@@ -97,48 +97,50 @@ def read(path: PathName, **names: str | None) -> ClickLog:
 
     ``names`` are what columns or fields are called, by `ROLES`.
     """
-    given = {role: name for role, name in names.items() if name is not None}
-    if unknown := given.keys() - set(ROLES):
+    columns = {role: name for role, name in names.items() if name is not None}
+    if unknown := columns.keys() - set(ROLES):
         raise DataError(f"expected roles among {', '.join(ROLES)}, found {', '.join(unknown)}")
-    check_distinct(given)
+    check_distinct(columns)
     is_json = format_suffix(path) in (".jsonl", ".json", ".ndjson")
     counts = _Counts(path)
-    for line, record in _json_records(path, given) if is_json else _rows(path, given):
+    for line, record in _json_records(path, columns) if is_json else _rows(path, columns):
         counts.add(line, record)
     return counts.log()
 
 
-def _rows(path: PathName, given: Mapping[str, str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def _rows(path: PathName, columns: Mapping[str, str]) -> Iterator[tuple[int, dict[str, Any]]]:
     tabs = format_suffix(path) != ".csv"
     file = DelimitedFile(path, "\t" if tabs else ",", quoted=not tabs)
     with placed(path, 1):
-        names = _named(file.header, given)
+        names = _named(file.header, columns)
     places = {role: file.header.index(name) for role, name in names.items()}
     for line, row in file.rows():
         yield line, {role: row[place] for role, place in places.items()}
 
 
-def _json_records(path: PathName, given: Mapping[str, str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    known: dict[tuple[str, ...], dict[str, str]] = {}  # objects have few different sets of keys
+def _json_records(
+    path: PathName, columns: Mapping[str, str]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    roles_of: dict[tuple[str, ...], dict[str, str]] = {}  # objects have few different sets of keys
     for line, record in objects(path):
         keys = tuple(record)
-        if keys not in known:
+        if keys not in roles_of:
             with placed(path, line):
-                known[keys] = _named(keys, given)
-        yield line, {role: record[name] for role, name in known[keys].items()}
+                roles_of[keys] = _named(keys, columns)
+        yield line, {role: record[name] for role, name in roles_of[keys].items()}
 
 
-def _named(names: list[str] | tuple[str, ...], given: Mapping[str, str]) -> dict[str, str]:
+def _named(names: list[str] | tuple[str, ...], columns: Mapping[str, str]) -> dict[str, str]:
     """What each role is called among the names that are there."""
-    for name in given.values():
+    for name in columns.values():
         if name not in names:
             raise DataError(f"no such name among {', '.join(names)}", field=name)
-    found = assign(names, ROLES, given)
+    roles = assign(names, ROLES, columns)
     for wanted in (("query", "qid"), ("passage", "docid"), ("position",), ("clicked",)):
-        if not found.keys() & set(wanted):
+        if not roles.keys() & set(wanted):
             what = "document" if "docid" in wanted else wanted[0]
             raise DataError(f"expected a {what} among {', '.join(map(repr, names)) or 'no names'}")
-    return found
+    return roles
 
 
 class _Counts:
@@ -190,16 +192,16 @@ class _Counts:
 
     def _name(self, record: dict[str, Any], text: str, name: str) -> str:
         """The id of a query or document, or its text; if there are both, the text is kept."""
-        said = record.get(text)
-        if said is not None and not isinstance(said, str):
-            raise DataError(f"expected a text, found {said!r:.40}", field=text)
-        known = record.get(name)
-        key = said if known is None else id_of(known, name)
+        content = record.get(text)
+        if content is not None and not isinstance(content, str):
+            raise DataError(f"expected a text, found {content!r:.40}", field=text)
+        identifier = record.get(name)
+        key = content if identifier is None else id_of(identifier, name)
         if key is None:
             raise DataError("expected a text or an id, found none", field=text)
-        if said is not None and key.strip():
-            first = self.texts[text].setdefault(key, said)
-            self.n_changed += first != said
+        if content is not None and key.strip():
+            first = self.texts[text].setdefault(key, content)
+            self.n_changed += first != content
         return key
 
     def _turn(self, page: str) -> None:
@@ -245,11 +247,11 @@ class _Counts:
 def _position(value: Any) -> int:
     try:
         if isinstance(value, str):
-            found = float(value) if value.isascii() and "_" not in value else -1
+            number = float(value) if value.isascii() and "_" not in value else -1
         else:
-            found = -1 if isinstance(value, bool) else value
-        if found == int(found) and 0 <= found < LAST:
-            return int(found)
+            number = -1 if isinstance(value, bool) else value
+        if number == int(number) and 0 <= number < LAST:
+            return int(number)
     except (TypeError, ValueError, OverflowError):
         pass
     raise DataError(f"expected a whole number from 0 on, found {value!r:.40}", field="position")

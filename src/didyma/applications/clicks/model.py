@@ -128,17 +128,17 @@ class ClickModel:
         """
         self._check()
         examination = self.examination_.at(log.position)
-        known = ~np.isnan(examination)
-        pair, n_pairs = log.pair[known], len(log.documents)
-        looked = np.maximum(examination[known], self.clip) * log.impressions[known]
+        comparable = ~np.isnan(examination)
+        pair, n_pairs = log.pair[comparable], len(log.documents)
+        looked = np.maximum(examination[comparable], self.clip) * log.impressions[comparable]
         weights = sums(pair, looked, n_pairs)
-        clicks = sums(pair, log.clicks[known], n_pairs)
-        impressions = sums(pair, log.impressions[known], n_pairs)
-        kept, left_out = self._kept(log, impressions, clicks)
+        clicks = sums(pair, log.clicks[comparable], n_pairs)
+        impressions = sums(pair, log.impressions[comparable], n_pairs)
+        judged, left_out = self._judged(log, impressions, clicks)
         mean = clicks.sum() / weights.sum()
         with np.errstate(invalid="ignore"):
             labels = (clicks + self.smoothing * mean) / (weights + self.smoothing)
-        rows = np.flatnonzero(kept)[np.argsort(log.query[kept], kind="stable")]
+        rows = np.flatnonzero(judged)[np.argsort(log.query[judged], kind="stable")]
         return ClickJudgements(
             _lists(log, rows, np.minimum(labels[rows], 1.0)),
             impressions[rows].astype(np.int64),
@@ -147,7 +147,7 @@ class ClickModel:
             left_out,
         )
 
-    def _kept(
+    def _judged(
         self, log: ClickLog, impressions: Vector, clicks: Vector
     ) -> tuple[NDArray[np.bool_], dict[str, int]]:
         clicked = np.bincount(log.query, clicks, len(log.queries)) >= self.min_clicks
@@ -157,15 +157,15 @@ class ClickModel:
             f"with fewer than {least} impressions": impressions < least,
             "without a text": ~_have_texts(log),
         }
-        kept, left_out = np.ones(len(log.documents), bool), {}
+        judged, left_out = np.ones(len(log.documents), bool), {}
         for reason, lacks in reasons.items():
-            if count := int((kept & lacks).sum()):
+            if count := int((judged & lacks).sum()):
                 left_out[reason] = count
-            kept &= ~lacks
-        if not kept.any():
-            found = ", ".join(f"{count} {reason}" for reason, count in left_out.items())
-            raise DataError(f"expected documents to judge, found only {found}")
-        return kept, left_out
+            judged &= ~lacks
+        if not judged.any():
+            reasons_met = ", ".join(f"{count} {reason}" for reason, count in left_out.items())
+            raise DataError(f"expected documents to judge, found only {reasons_met}")
+        return judged, left_out
 
     def _check(self) -> None:
         for name, least, most in (
@@ -183,13 +183,13 @@ class ClickModel:
 
 def _have_texts(log: ClickLog) -> NDArray[np.bool_]:
     """Whether query and document of each pair have texts, if any of the log have."""
-    known = np.ones(len(log.documents), bool)
+    present = np.ones(len(log.documents), bool)
     if log.query_texts is not None:
         texts = log.query_texts
-        known &= np.array([name in texts for name in log.queries], bool)[log.query]
+        present &= np.array([name in texts for name in log.queries], bool)[log.query]
     if log.passages is not None:
-        known &= np.array([name in log.passages for name in log.documents], bool)
-    return known
+        present &= np.array([name in log.passages for name in log.documents], bool)
+    return present
 
 
 def _lists(log: ClickLog, rows: NDArray[np.int64], labels: Vector) -> Lists:

@@ -29,7 +29,7 @@ def position_records(log: ClickLog, examination: Examination) -> list[dict[str, 
     positions, place = np.unique(log.position, return_inverse=True)
     shown = np.bincount(place, log.impressions).astype(int).tolist()
     clicked = np.bincount(place, log.clicks).astype(int).tolist()
-    known = dict(
+    curve = dict(
         zip(
             examination.positions.tolist(),
             zip(*(c.tolist() for c in (examination.values, examination.low, examination.high))),
@@ -40,7 +40,7 @@ def position_records(log: ClickLog, examination: Examination) -> list[dict[str, 
         {"position": position, "impressions": n, "clicks": c, "click_rate": c / n}
         | {
             name: None if np.isnan(value) else value
-            for name, value in zip(("examination", "low", "high"), known.get(position, nothing))
+            for name, value in zip(("examination", "low", "high"), curve.get(position, nothing))
         }
         for position, n, c in zip(positions.tolist(), shown, clicked)
     ]
@@ -51,14 +51,16 @@ def position_rows(records: Sequence[dict[str, Any]]) -> list[list[str]]:
     head = ["position", "impressions", "clicks", "click rate", "examination", "95 % interval"]
     return [head] + [
         [
-            str(own["position"]),
-            f"{own['impressions']:,}",
-            f"{own['clicks']:,}",
-            decimal(own["click_rate"]),
-            "unknown" if own["examination"] is None else decimal(own["examination"]),
-            "" if own["low"] is None else f"{decimal(own['low'])} to {decimal(own['high'])}",
+            str(record["position"]),
+            f"{record['impressions']:,}",
+            f"{record['clicks']:,}",
+            decimal(record["click_rate"]),
+            "unknown" if record["examination"] is None else decimal(record["examination"]),
+            ""
+            if record["low"] is None
+            else f"{decimal(record['low'])} to {decimal(record['high'])}",
         ]
-        for own in records
+        for record in records
     ]
 
 
@@ -71,7 +73,9 @@ def write_click_report(
 ) -> None:
     """Write a self-contained page: the curve with its interval, and what labels there are."""
     records = position_records(log, examination)
-    rates = np.array([own["click_rate"] for own in records if own["examination"] is not None])
+    rates = np.array(
+        [record["click_rate"] for record in records if record["examination"] is not None]
+    )
     first, last = examination.positions[[0, -1]].tolist()
     sentence = (
         f"Position {last} is looked at {examination.values[-1]:.0%} as often as position {first}. "
@@ -96,12 +100,12 @@ def write_click_report(
 def _label_rows(judged: ClickJudgements) -> list[list[str]]:
     """How many documents have labels of each range."""
     place = np.clip(np.searchsorted(EDGES, judged.lists.y, "right") - 1, 0, len(EDGES) - 2)
-    found = []
+    rows = []
     for k, (low, high) in enumerate(pairwise(EDGES)):
-        own = place == k
-        counts = own.sum(), judged.impressions[own].sum(), judged.clicks[own].sum()
-        found.append([f"{low:g} to {high:g}", *(f"{int(count):,}" for count in counts)])
-    return found
+        inside = place == k
+        counts = inside.sum(), judged.impressions[inside].sum(), judged.clicks[inside].sum()
+        rows.append([f"{low:g} to {high:g}", *(f"{int(count):,}" for count in counts)])
+    return rows
 
 
 def _plot(curve: Examination, rates: NDArray[np.float64], label: str) -> str:

@@ -11,7 +11,7 @@ import typer
 
 from didyma import DataError, cli
 from didyma.cli import options
-from didyma.report import decimal, listed
+from didyma.report import aligned, decimal, listed
 
 if TYPE_CHECKING:
     from didyma.applications.coreference.reader import Document
@@ -119,20 +119,22 @@ def fit(
         return value
 
     with checkpointing.saving(output, TRAIN=documents, dev=held_out):
-        found = select_model(fits(), judge if held_out else None)
-        if not found.candidates:
+        selection = select_model(fits(), judge if held_out else None)
+        if not selection.candidates:
             cli.print_message("interrupted before there was anything to keep")
             raise typer.Exit(cli.exit_code())
-        best, on_dev = found.best.ranker, found.best.value
-        kept = {
+        best, on_dev = selection.best.ranker, selection.best.value
+        summary = {
             "train": {"path": str(train), "documents": len(documents)},
             "dev": None if dev is None else {"path": str(dev), measure: on_dev},
-            "candidates": [_summary(one.ranker, one.value) for one in found.candidates],
+            "candidates": [_summary(one.ranker, one.value) for one in selection.candidates],
         }
-        model_file.save(best, output, summary=kept)
+        model_file.save(best, output, summary=summary)
     if as_json:
         seconds = best.result_.seconds["total"]
-        cli.print_json({"model": str(output), **_summary(best, on_dev), "seconds": seconds, **kept})
+        cli.print_json(
+            {"model": str(output), **_summary(best, on_dev), "seconds": seconds, **summary}
+        )
     else:
         lines = {
             "model": f"{best.model}, C {best.C:g}"
@@ -142,7 +144,7 @@ def fit(
             "saved to": str(output),
         }
         typer.echo(listed(lines))
-    cli.end_if_interrupted(found.interrupted, "model")
+    cli.end_if_interrupted(selection.interrupted, "model")
 
 
 @app.command()
@@ -212,8 +214,6 @@ def evaluate(
 
     didyma coref eval coref.didyma.safetensors test/ --per-document --json
     """
-    from didyma.applications.coreference.report import labels_of, scores_dict, scores_text
-
     documents = _read(gold)
     if system.is_file() and cli.is_model(system):
         from didyma.applications.coreference.resolver import CoreferenceResolver
@@ -222,19 +222,19 @@ def evaluate(
         with cli.waiting("resolving"):
             predicted: Sequence[Any] = resolver.predict(documents)
     else:
-        predicted = labels_of(system, _read(system), documents)
+        predicted = _labels_of(system, _read(system), documents)
     scores = _evaluate(documents, predicted)
     single = [_evaluate([d], [labels]) for d, labels in zip(documents, predicted)]
     if as_json:
-        record = {"n_documents": len(documents), **scores_dict(scores)}
+        record = {"n_documents": len(documents), **_scores_dict(scores)}
         if per_document:
             record["documents"] = {
-                f"{d.name} {d.part}": scores_dict(scores_of_one)
+                f"{d.name} {d.part}": _scores_dict(scores_of_one)
                 for d, scores_of_one in zip(documents, single)
             }
         cli.print_json(record)
     else:
-        typer.echo(scores_text(documents, scores, single if per_document else []))
+        typer.echo(_scores_text(documents, scores, single if per_document else []))
 
 
 def _read(path: Path) -> list[Document]:
@@ -283,3 +283,72 @@ def _summary(resolver: Any, on_dev: float | None) -> dict[str, Any]:
         "n_iter": result.n_iter,
         "dev": on_dev,
     }
+
+
+def _labels_of(
+    path: Path, predicted: Sequence[Document], gold: Sequence[Document]
+) -> list[list[str]]:
+    """Predicted cluster of each gold mention; both must mark the same ones."""
+    by_name = {(document.name, document.part): document for document in predicted}
+    labels = []
+    for document in gold:
+        other = by_name.get((document.name, document.part))
+        if other is None:
+            raise DataError(
+                f"expected a document {document.name}, part {document.part}, found none", path=path
+            )
+        ours = sorted((m.start, m.stop, m.cluster) for m in other.mentions)
+        order = sorted(range(len(document.mentions)), key=lambda k: document.mentions[k][:2])
+        theirs = [document.mentions[k][:2] for k in order]
+        if [mention[:2] for mention in ours] != theirs:
+            where = set(theirs) ^ {mention[:2] for mention in ours}
+            words = f", first {document.words[slice(*min(where))]}" if where else ""
+            raise DataError(
+                f"document {document.name}, part {document.part}: expected the {len(theirs)} "
+                f"mentions of the gold file, found {len(ours)} that differ{words}",
+                path=other.path,
+            )
+        clusters = dict(zip(order, (cluster for *_, cluster in ours)))
+        labels.append([clusters[k] for k in range(len(order))])
+    return labels
+
+
+def _scores_dict(scores: dict[str, Any]) -> dict[str, Any]:
+    """Measures, ready for JSON."""
+    return {
+        name: value
+        if isinstance(value, float)
+        else {"precision": value.precision, "recall": value.recall, "f1": value.f1}
+        for name, value in scores.items()
+    }
+
+
+def _scores_text(
+    documents: Sequence[Document], scores: dict[str, Any], single: Sequence[dict[str, Any]]
+) -> str:
+    """Measures of all documents, and of each."""
+    names = {"muc": "MUC", "b_cubed": "B3", "ceaf_m": "CEAF_m", "ceaf_e": "CEAF_e"}
+    rows = [["", "precision", "recall", "F1"]]
+    for key, name in names.items():
+        score = scores[key]
+        rows.append([name, *map(decimal, (score.precision, score.recall, score.f1))])
+    rows.append(["CoNLL", "", "", decimal(scores["conll"])])
+    losses = {
+        "MITRE loss": decimal(scores["mitre_loss"]),
+        "pair loss": decimal(scores["pair_loss"]),
+        "documents": str(len(documents)),
+    }
+    parts = [aligned(rows), aligned(list(losses.items()))]
+    if single:
+        head = ["document", "mentions", *names.values(), "CoNLL"]
+        each = [
+            [
+                document.name,
+                str(len(document.mentions)),
+                *(decimal(one[key].f1) for key in names),
+                decimal(one["conll"]),
+            ]
+            for document, one in zip(documents, single)
+        ]
+        parts.append(aligned([head, *each]))
+    return "\n\n".join(parts)

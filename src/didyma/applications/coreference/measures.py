@@ -161,19 +161,19 @@ def evaluate(golds: Sequence[ArrayLike], predictions: Sequence[ArrayLike]) -> di
             f"expected as many predictions as documents, and at least one, found "
             f"{len(predictions)} for {len(golds)}"
         )
-    found: dict[str, Any] = {}
+    scores: dict[str, Any] = {}
     for name, measure in SCORES.items():
         total = Score(0.0, 0.0, 0.0, 0.0)
         for gold, predicted in zip(golds, predictions):
             total = total + measure(gold, predicted)
-        found[name] = total
+        scores[name] = total
     wrong = np.array([_wrong_pairs(*both) for both in zip(golds, predictions)], np.float64)
-    found["conll"] = float(np.mean([found[name].f1 for name in ("muc", "b_cubed", "ceaf_e")]))
-    found["mitre_loss"] = 1.0 - found["muc"].f1
-    found["pair_loss"] = float(wrong[:, 0].sum() / max(wrong[:, 1].sum(), 1.0))
-    found["mean_mitre_loss"] = float(np.mean([mitre_loss(*b) for b in zip(golds, predictions)]))
-    found["mean_pair_loss"] = float(np.mean([pair_loss(*b) for b in zip(golds, predictions)]))
-    return found
+    scores["conll"] = float(np.mean([scores[name].f1 for name in ("muc", "b_cubed", "ceaf_e")]))
+    scores["mitre_loss"] = 1.0 - scores["muc"].f1
+    scores["pair_loss"] = float(wrong[:, 0].sum() / max(wrong[:, 1].sum(), 1.0))
+    scores["mean_mitre_loss"] = float(np.mean([mitre_loss(*b) for b in zip(golds, predictions)]))
+    scores["mean_pair_loss"] = float(np.mean([pair_loss(*b) for b in zip(golds, predictions)]))
+    return scores
 
 
 def _table(gold: ArrayLike, predicted: ArrayLike) -> Table:

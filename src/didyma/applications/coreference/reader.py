@@ -154,13 +154,14 @@ def write(
     >>> path.read_text().splitlines()[1].split()
     ['a', '0', '0', 'She', '(7)']
     """
-    given = [document.labels for document in documents] if labels is None else labels
-    if len(given) != len(documents):
+    clusterings = [document.labels for document in documents] if labels is None else labels
+    if len(clusterings) != len(documents):
         raise DataError(
-            f"expected labels for {len(documents)} documents, found {len(given)}", field="labels"
+            f"expected labels for {len(documents)} documents, found {len(clusterings)}",
+            field="labels",
         )
     with replace_when_done(path) as file:
-        for document, clusters in zip(documents, given):
+        for document, clusters in zip(documents, clusterings):
             file.writelines(f"{line}\n" for line in _relabelled(document, np.asarray(clusters)))
 
 
@@ -247,18 +248,18 @@ class _Reader:
                 self.bracket(at, bracket, token)
 
     def bracket(self, at: int, bracket: str, token: int) -> None:
-        found = _BRACKET.match(bracket)
-        if found is None or not (found["opens"] or found["closes"]):
+        match = _BRACKET.match(bracket)
+        if match is None or not (match["opens"] or match["closes"]):
             self.fail(at, "coreference", f"expected '(3', '3)' or '(3)', found {bracket!r}")
-        cluster = found["cluster"]
-        if not found["closes"]:
+        cluster = match["cluster"]
+        if not match["closes"]:
             self.open[cluster].append(token)
             return
-        if not found["opens"] and not self.open[cluster]:
+        if not match["opens"] and not self.open[cluster]:
             self.fail(
                 at, "coreference", f"a mention of cluster {cluster} ends here, but none was begun"
             )
-        start = token if found["opens"] else self.open[cluster].pop()
+        start = token if match["opens"] else self.open[cluster].pop()
         self.mentions.append(Mention(start, token + 1, cluster))
 
     def close_sentence(self) -> None:
@@ -298,8 +299,8 @@ def _relabelled(document: Document, labels: NDArray[Any]) -> list[str]:
     lines = list(document.lines)
     none = _none(document)
     for token, at in enumerate(document.token_lines):
-        start, found = _last_column(lines[at])
-        blank = found if found in NONE else none
+        start, column = _last_column(lines[at])
+        blank = column if column in NONE else none
         lines[at] = lines[at][:start] + ("|".join(brackets[token]) or blank)
     return lines
 
@@ -314,9 +315,9 @@ def _last_column(line: str) -> tuple[int, str]:
 def _none(document: Document) -> str:
     """How this document writes that there is no bracket."""
     for at in document.token_lines:
-        found = _last_column(document.lines[at])[1]
-        if found in NONE:
-            return found
+        column = _last_column(document.lines[at])[1]
+        if column in NONE:
+            return column
     return "-"
 
 
@@ -325,19 +326,19 @@ def _uncrossed(document: Document, labels: NDArray[Any]) -> list[int]:
 
     Brackets cannot say which of two such mentions ends first: read again, they would be nested.
     """
-    mentions, given = document.mentions, labels.tolist()
-    fresh = max(given, default=-1) + 1
+    mentions, clusters = document.mentions, labels.tolist()
+    fresh = max(clusters, default=-1) + 1
     for k, mention in enumerate(mentions):
         for other in range(k + 1, len(mentions)):
             start, stop, _ = mentions[other]
             if start >= mention.stop:
                 break
-            if given[other] == given[k] and mention.start < start and mention.stop < stop:
+            if clusters[other] == clusters[k] and mention.start < start and mention.stop < stop:
                 warnings.warn(
                     f"document {document.name}: {document.text(mention)!r} and "
                     f"{document.text(mentions[other])!r} cross, which the format cannot write for "
                     "mentions of one cluster; the second was written as a cluster of its own",
                     stacklevel=4,
                 )
-                given[other], fresh = fresh, fresh + 1
-    return given
+                clusters[other], fresh = fresh, fresh + 1
+    return clusters

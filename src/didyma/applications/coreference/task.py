@@ -273,9 +273,9 @@ class PairProblem(TaskProblem):
         coefficients, total = np.zeros(self._n_pairs), 0.0
         for i, (weight, span) in enumerate(zip(self.weights.tolist(), self._spans)):
             chosen, gold, loss = self._answer(scores[span], i)
-            own = coefficients[span]
-            own[chosen] += weight
-            own[gold] -= weight
+            of_document = coefficients[span]
+            of_document[chosen] += weight
+            of_document[gold] -= weight
             total += weight * loss
         return coefficients, total
 

@@ -93,7 +93,7 @@ def run(
     evaluations = {name: evaluator(values) for name, values in scores.items()}
     table = comparison(evaluations, baseline=FIRST_STAGE)
     precision: dict[str, NDArray[np.float64]] = {
-        name: found["AP"] for name, found in evaluations.items()
+        name: values["AP"] for name, values in evaluations.items()
     }
     answers = tuple(_examples(test, scores, precision))
     notes = _notes(corpus, candidates, lists, reranker, random_state)
@@ -213,23 +213,25 @@ def _records(lists: Lists) -> list[dict[str, object]]:
             "query": query,
             "passages": [
                 {"id": str(name), "text": text}
-                for name, text in zip(lists.docid[own].tolist(), (lists.items[row] for row in own))
+                for name, text in zip(
+                    lists.docid[rows].tolist(), (lists.items[row] for row in rows)
+                )
             ],
-            "labels": lists.y[own].astype(int).tolist(),
+            "labels": lists.y[rows].astype(int).tolist(),
         }
         for n, query in enumerate(lists.queries)
-        for own in [lists.groups.rows_of(n).tolist()]
+        for rows in [lists.groups.rows_of(n).tolist()]
     ]
 
 
 def _next_steps(folder: Path, query: str) -> tuple[str, ...]:
     names = "reranker.safetensors", "passages.txt", "test.jsonl", "train.jsonl", "mine.safetensors"
-    reranker, passages, test, train, own = (shlex.quote(str(folder / name)) for name in names)
+    reranker, passages, test, train, trained = (shlex.quote(str(folder / name)) for name in names)
     asked = f"{reranker} --query {shlex.quote(query)} {passages}"
     return (
         f"didyma rerank rank {asked} --top-k 3",
         f"didyma rerank explain {asked}",
         f"didyma rerank eval {reranker} {test}",
-        f"didyma rerank fit {train} -o {own}",
+        f"didyma rerank fit {train} -o {trained}",
         f"didyma serve {reranker}",
     )

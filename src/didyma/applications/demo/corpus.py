@@ -128,20 +128,23 @@ def retrieve(corpus: Corpus, depth: int = DEPTH) -> Candidates:
     """The best ``depth`` passages by BM25 for each title."""
     names, texts = list(corpus.passages), list(corpus.passages.values())
     best = BM25().fit(texts).top([topic.title for topic in corpus.topics], depth)
-    found = [[names[place] for place in places] for places, _ in best]
-    judged = [[name in topic.passages for name in own] for topic, own in zip(corpus.topics, found)]
-    recall = [sum(own) / len(topic.passages) for topic, own in zip(corpus.topics, judged)]
-    kept = [n for n, own in enumerate(judged) if any(own) and not all(own)]
-    if not kept:
+    candidates = [[names[place] for place in places] for places, _ in best]
+    judged = [
+        [name in topic.passages for name in listed]
+        for topic, listed in zip(corpus.topics, candidates)
+    ]
+    recall = [sum(relevant) / len(topic.passages) for topic, relevant in zip(corpus.topics, judged)]
+    chosen = [n for n, relevant in enumerate(judged) if any(relevant) and not all(relevant)]
+    if not chosen:
         raise DataError("no topic has candidates that are relevant and others that are not")
-    topics = tuple(corpus.topics[n] for n in kept)
+    topics = tuple(corpus.topics[n] for n in chosen)
     lists = Lists(
-        [corpus.passages[name] for n in kept for name in found[n]],
-        np.array([value for n in kept for value in judged[n]], dtype=np.float64),
-        np.repeat([topic.name for topic in topics], [len(found[n]) for n in kept]),
-        np.array([name for n in kept for name in found[n]]),
+        [corpus.passages[name] for n in chosen for name in candidates[n]],
+        np.array([value for n in chosen for value in judged[n]], dtype=np.float64),
+        np.repeat([topic.name for topic in topics], [len(candidates[n]) for n in chosen]),
+        np.array([name for n in chosen for name in candidates[n]]),
         queries=[topic.title for topic in topics],
-        scores=np.concatenate([best[n][1] for n in kept]),
+        scores=np.concatenate([best[n][1] for n in chosen]),
     )
     dropped = tuple(topic for topic in corpus.topics if topic not in topics)
     return Candidates(lists, topics, dropped, float(np.mean(recall)))

@@ -101,7 +101,6 @@ def fit(
         cli.check_output(path, positives, negatives, background)
     from didyma import model
     from didyma.applications.motif.finder import MotifFinder
-    from didyma.applications.motif.measures import errors_of
 
     start = time.perf_counter()
     groups = [_read(positives, parameters["length"]), _read(negatives)]
@@ -130,7 +129,7 @@ def fit(
         from didyma.applications.motif.logo import save_logo
 
         save_logo(motif, logo)
-    error = errors_of(finder, *groups[:2])
+    error = _errors(finder, *groups[:2])
     summary = {
         "model": str(output),
         "consensus": motif.consensus,
@@ -183,7 +182,6 @@ def scan(
     didyma motif scan motif.didyma.safetensors peaks.fa --best
     """
     from didyma.applications.motif.fasta import stream
-    from didyma.applications.motif.measures import hits_of
     from didyma.files import replace_when_done
 
     cli.check_output(output, genome, model)
@@ -194,8 +192,9 @@ def scan(
         file.write("sequence\tstart\tstrand\tscore\tsite\n")
         for record in stream(genome):
             n_sequences += 1
-            for hit in hits_of(finder, record, threshold, best):
-                n_sites += 1
+            hits = finder.scan(record.sequence, threshold, best=best)
+            n_sites += len(hits)
+            for hit in hits:
                 row = (record.name, hit.start, hit.strand, f"{hit.score:.6g}", hit.bases)
                 file.write("\t".join(map(str, row)) + "\n")
     cli.print_message(f"{n_sites} sites in {n_sequences} sequences")
@@ -220,10 +219,8 @@ def evaluate(
 
     didyma motif eval motif.didyma.safetensors test.fa --negatives others.fa
     """
-    from didyma.applications.motif.measures import errors_of
-
     finder = _load(model)
-    errors = errors_of(finder, _read(positives), _read(negatives))
+    errors = _errors(finder, _read(positives), _read(negatives))
     if as_json:
         cli.print_json({"model": str(model), **errors})
         return
@@ -259,6 +256,29 @@ def _load(path: Path) -> MotifFinder:
     from didyma.applications.motif.finder import MotifFinder
 
     return MotifFinder.load(path)
+
+
+def _errors(
+    finder: MotifFinder, positives: list[FastaRecord], negatives: list[FastaRecord]
+) -> dict[str, Any]:
+    """Errors on sequences that have the motif and on others, and the ROC area of best scores."""
+    import numpy as np
+
+    scores = [
+        finder.decision_function([record.sequence for record in records])
+        for records in (positives, negatives)
+    ]
+    missed, false = int(np.sum(scores[0] <= 0)), int(np.sum(scores[1] > 0))
+    higher = np.searchsorted(np.sort(scores[1]), scores[0], side="left")
+    as_high = np.searchsorted(np.sort(scores[1]), scores[0], side="right")
+    return {
+        "error": (missed + false) / (len(positives) + len(negatives)),
+        "positives": len(positives),
+        "missed": missed,
+        "negatives": len(negatives),
+        "false": false,
+        "roc": float(np.mean(higher + as_high) / 2 / len(negatives)),
+    }
 
 
 def _sentence(errors: dict[str, Any]) -> str:

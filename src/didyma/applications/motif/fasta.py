@@ -75,9 +75,9 @@ def stream(path: PathName) -> Iterator[FastaRecord]:
                     line=number,
                 )
             if wrong := bases.translate(None, _LETTERS):
-                found = chr(wrong[0]) if wrong[0] < 128 else f"\\x{wrong[0]:02x}"
+                letter = chr(wrong[0]) if wrong[0] < 128 else f"\\x{wrong[0]:02x}"
                 raise DataError(
-                    f"expected bases (A, C, G, T, or N and other IUPAC letters), found {found!r}",
+                    f"expected bases (A, C, G, T, or N and other IUPAC letters), found {letter!r}",
                     path=path,
                     line=number,
                 )

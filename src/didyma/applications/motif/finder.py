@@ -15,6 +15,7 @@ from didyma.applications.motif.gibbs import GibbsMotifSampler, read_labelled, si
 from didyma.applications.motif.meme import Motif
 from didyma.applications.motif.task import DNA, MotifTask, Site, Windows
 from didyma.checkpoints import array_of, remember
+from didyma.errors import check_choice
 from didyma.learning import CCCP, inner_solver
 from didyma.learning.solution import Callback, Progress, Result, check_C
 from didyma.model import Savable, Saved
@@ -136,8 +137,7 @@ class MotifFinder(Savable, Estimator):
         check_C(self.C)
         if self.n_restarts < 1:
             raise DataError(f"expected at least 1, found {self.n_restarts}", field="n_restarts")
-        if self.init not in ("sample", "random"):
-            raise DataError(f"expected 'sample' or 'random', found {self.init!r}", field="init")
+        check_choice(self.init, ("sample", "random"), "init")
         problem = self.task.problem(codes, signs.tolist(), weight / weight.sum())
         solver = CCCP(
             tol=self.tol, max_iter=self.max_iter, inner=inner_solver(self.solver), ties=self.ties
@@ -190,13 +190,17 @@ class MotifFinder(Savable, Estimator):
         best = windows.best(scores)
         return [windows.site(i, int(m)) if m >= 0 else None for i, m in enumerate(best)]
 
-    def scan(self, sequence: DNA, threshold: float = 0.0) -> list[Hit]:
-        """All sites of one sequence that score above ``threshold``, in the order they stand."""
+    def scan(self, sequence: DNA, threshold: float = 0.0, *, best: bool = False) -> list[Hit]:
+        """All sites of one sequence that score above ``threshold``, in the order they stand.
+
+        With ``best`` it is the best site alone, whatever its score, if there is a place for one.
+        """
         windows, scores = self._scan([sequence])
-        codes, hits = windows.codes, []
-        for m in np.flatnonzero(scores > threshold):
-            start, strand = windows.site(0, int(m))
-            window = codes[start : start + self.length]
+        chosen = windows.best(scores) if best else np.flatnonzero(scores > threshold)
+        hits = []
+        for m in chosen[chosen >= 0].tolist():
+            start, strand = windows.site(0, m)
+            window = windows.codes[start : start + self.length]
             bases = decode(window if strand == "+" else 3 - window[::-1])
             hits.append(Hit(start, strand, float(scores[m]), bases))
         return sorted(hits)
@@ -212,11 +216,10 @@ class MotifFinder(Savable, Estimator):
         their scale depends on C.
         """
         check_is_fitted(self)
+        check_choice(source, ("sites", "weights"), "source")
         if source == "sites":
             return Motif.from_counts(name, self.counts_, self.frequencies_)
-        if source == "weights":
-            return Motif.from_weights(name, self.task.parts(self.coef_)[0], self.frequencies_)
-        raise DataError(f"expected 'sites' or 'weights', found {source!r}", field="source")
+        return Motif.from_weights(name, self.task.parts(self.coef_)[0], self.frequencies_)
 
     def _check_state(self) -> None:
         words = len(self.coef_) - 4 * self.length
@@ -228,27 +231,26 @@ class MotifFinder(Savable, Estimator):
     def _first(
         self, codes: list[NDArray[np.uint8]], signs: NDArray[np.int64], weight: Vector, seed: int
     ) -> Vector | None:
-        """Weights to begin with, unless first sites are random."""
+        """Weights to begin with: those of a Gibbs sampler's motif, above zero where it answers +1.
+
+        None if first sites are random.
+        """
         if self.init == "random":
             return None
+        shape = (self.length, self.order, self.both_strands)
+        sampler = GibbsMotifSampler(*shape, n_sweeps=SWEEPS, n_restarts=1, random_state=seed)
+
+        def sample() -> Vector:
+            sampler.fit(codes, signs, weight)
+            matrix = np.log(2.0) * sampler.motif().log_odds
+            threshold = np.clip(sampler.threshold_, 0.0, None) / self.length
+            return np.concatenate([(matrix - threshold).ravel(), np.zeros(4 ** (self.order + 1))])
+
         name = f"first sites in {len(codes)} sequences by seed {seed}"
         start: Vector = remember(
-            name,
-            lambda: self._sampled(codes, signs, weight, seed),
-            lambda first: array_of(first, "weights", (self.task.n_features,)),
+            name, sample, lambda first: array_of(first, "weights", (self.task.n_features,))
         )
         return start
-
-    def _sampled(
-        self, codes: list[NDArray[np.uint8]], signs: NDArray[np.int64], weight: Vector, seed: int
-    ) -> Vector:
-        """Weights of a Gibbs sampler's motif, above zero where it answers +1."""
-        parameters = (self.length, self.order, self.both_strands)
-        sampler = GibbsMotifSampler(*parameters, n_sweeps=SWEEPS, n_restarts=1, random_state=seed)
-        sampler.fit(codes, signs, weight)
-        matrix = np.log(2.0) * sampler.motif().log_odds
-        threshold = np.clip(sampler.threshold_, 0.0, None) / self.length
-        return np.concatenate([(matrix - threshold).ravel(), np.zeros(4 ** (self.order + 1))])
 
     def _scan(self, sequences: Sequence[DNA]) -> tuple[Windows, Vector]:
         check_is_fitted(self)

@@ -1,4 +1,7 @@
-"""`GibbsMotifSampler`: the generative way to find a motif, as a baseline (Lawrence et al. 1993)."""
+"""`GibbsMotifSampler`: a generative model of motifs (Lawrence et al. 1993).
+
+It chooses where `MotifFinder` begins, and is the baseline that this is compared with.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from didyma import DataError
 from didyma._core.applications import count_sites, sample_sites
 from didyma.applications.motif.fasta import encode
 from didyma.applications.motif.meme import Motif
-from didyma.applications.motif.task import DNA, Windows
+from didyma.applications.motif.task import DNA, MotifTask, Windows
 from didyma.protocol import Estimator, check_is_fitted
 
 Vector = NDArray[np.float64]
@@ -93,7 +96,7 @@ class GibbsMotifSampler(Estimator):
         return Motif.from_counts(name, self.counts_, self.frequencies_, self.pseudocount)
 
     def _windows(self, sequences: Sequence[DNA]) -> Windows:
-        return Windows(sequences, self.length, self.order + 1, 2 if self.both_strands else 1)
+        return MotifTask(self.length, self.order, self.both_strands).windows(sequences)
 
     def _conditional(self, windows: Windows) -> Vector:
         """Log q(last base | the bases before) of each k-mer, and 0 for those that are unknown."""
@@ -105,8 +108,8 @@ class GibbsMotifSampler(Estimator):
     def _expected(self, windows: Windows) -> Vector:
         """Log probability of the bases before each position; those without context by frequency."""
         each = np.append(np.log(self.frequencies_), 0.0)[windows.codes]
-        known = np.flatnonzero(windows.kmers < 4 ** (self.order + 1))
-        each[known + self.order] = self._background[windows.kmers[known]]
+        complete = np.flatnonzero(windows.kmers < 4 ** (self.order + 1))
+        each[complete + self.order] = self._background[windows.kmers[complete]]
         return np.concatenate([[0.0], np.cumsum(each)])
 
     def _scores(self, windows: Windows, expected: Vector, counts: Vector) -> Vector:
@@ -172,12 +175,12 @@ def read_labelled(
 ) -> tuple[list[NDArray[np.uint8]], NDArray[np.int64], Vector]:
     """Sequences as codes, labels as signs, and weights; both kinds of labels must be there."""
     codes = [encode(sequence) for sequence in sequences]
-    given = np.asarray(labels)
-    if given.shape != (len(codes),):
+    marks = np.asarray(labels)
+    if marks.shape != (len(codes),):
         raise DataError(
-            f"expected {len(codes)}, one per sequence, found shape {given.shape}", field="labels"
+            f"expected {len(codes)}, one per sequence, found shape {marks.shape}", field="labels"
         )
-    signs = np.where(given > 0, 1, -1)
+    signs = np.where(marks > 0, 1, -1)
     if len(np.unique(signs)) < 2:
         raise DataError("expected sequences with the motif (+1) and without (-1)", field="labels")
     weight = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight, float)

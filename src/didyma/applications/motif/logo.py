@@ -8,8 +8,8 @@ import numpy as np
 
 from didyma.applications.motif.fasta import BASES
 from didyma.applications.motif.meme import Motif
-from didyma.errors import MissingExtraError
 from didyma.files import PathName, format_suffix, replace_when_done
+from didyma.report.plots import as_picture, require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,10 +28,9 @@ def logo(motif: Motif) -> Figure:
     >>> len(figure.axes[0].patches)
     8
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("drawing a sequence logo", "report") from None
+    require_matplotlib("drawing a sequence logo")
+    from matplotlib.figure import Figure
+
     length = len(motif.probabilities)
     figure = Figure(figsize=(MARGIN + WIDTH * length, HEIGHT), layout="constrained")
     axes = figure.subplots()
@@ -63,16 +62,10 @@ def save_logo(motif: Motif, path: PathName) -> None:
     >>> "<svg" in path.read_text()
     True
     """
-    kind = "png" if format_suffix(path) == ".png" else "svg"
-    figure = logo(motif)
-    import matplotlib
-
-    nothing = {"Date": None} if kind == "svg" else None
-    with (
-        matplotlib.rc_context({"svg.hashsalt": "didyma"}),
-        replace_when_done(path, "wb") as file,
-    ):
-        figure.savefig(file, format=kind, dpi=150, metadata=nothing)
+    kind = ".png" if format_suffix(path) == ".png" else ".svg"
+    contents = as_picture(logo(motif), kind)
+    with replace_when_done(path, "wb") as file:
+        file.write(contents)
 
 
 def _letter(base: str) -> Any:

@@ -61,8 +61,8 @@ class Windows:
         self._arrange()
 
     def _arrange(self) -> None:
-        known = np.concatenate([[False], self.codes < UNKNOWN, [False]])
-        begin, end = np.flatnonzero(known[1:] != known[:-1]).reshape(-1, 2).T
+        is_base = np.concatenate([[False], self.codes < UNKNOWN, [False]])
+        begin, end = np.flatnonzero(is_base[1:] != is_base[:-1]).reshape(-1, 2).T
         counts = end - begin - self.length + 1
         begin, end, counts = (part[counts > 0] for part in (begin, end, counts))
         owner = np.searchsorted(self.begins, begin, side="right") - 1

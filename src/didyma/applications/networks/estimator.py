@@ -1,57 +1,48 @@
-"""What all networks with a scikit-learn face share: training, arrays that are kept, and back."""
+"""Networks as estimators: training, the arrays that a model file keeps, and back."""
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from os import PathLike
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
-import numpy as np
+import torch
 from numpy.typing import NDArray
-from torch import Tensor, device, nn
+from torch import Tensor, nn
 
-from didyma.applications.networks.trainer import History, Step, Trainer, choose_device
-from didyma.applications.networks.weights import restore
-from didyma.errors import ModelFileError
+from didyma.applications.networks.trainer import (
+    FIXED,
+    Batches,
+    History,
+    TrainingSettings,
+    choose_device,
+    seeded,
+    train,
+)
+from didyma.checkpoints import fingerprint
+from didyma.errors import DataError, ModelFileError
 from didyma.model import Savable, Saved
-from didyma.protocol import Estimator, check_is_fitted
+from didyma.protocol import check_is_fitted
 
 Network = TypeVar("Network", bound=nn.Module)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class NetworkEstimator(Savable, Estimator, ABC, Generic[Network]):
+class NetworkEstimator(Savable, TrainingSettings, ABC, Generic[Network]):
     """A network, and the arrays that it has learned.
 
-    A subclass is a data class, whose fields are its parameters, and says how its network is built
-    (`_build`); its `fit` makes one (`_begin`) and trains it (`_train`).
+    A subclass is a data class, whose fields are its parameters beside those of
+    `TrainingSettings`, and says how its network is built (`_build`); its `fit` makes one
+    (`_begin`) and trains it (`_train`).
 
     Parameters
     ----------
     batch_size : int >= 1
         Examples in each step.
-    epochs : int >= 1
-        Most passes over the data.
-    learning_rate : float
-        That of the first epoch; it decays after each epoch that is not the best on ``eval_set``.
-    optimizer : {"adam", "sgd"}
-        Adam has decoupled weight decay.
-    weight_decay : float >= 0
-        Strength of the decay of weights.
-    decay : float > 0
-        Factor of the learning rate after an epoch that is not the best so far.
-    patience : int >= 1
-        Epochs without a better value on ``eval_set`` after which training stops.
-    random_state : int
-        Of initialisation, order and dropout.
     device : {"auto", "cpu", "cuda", "mps"}
         Where to compute; "auto" takes a GPU if there is one.
-    checkpoint : path, optional
-        Saved after each epoch; if the file exists, training goes on from it.
-    callback : callable, optional
-        Called with a `Step` after each step and each epoch.
 
     Attributes
     ----------
@@ -64,16 +55,7 @@ class NetworkEstimator(Savable, Estimator, ABC, Generic[Network]):
     _transient: ClassVar[tuple[str, ...]] = ("device", "checkpoint", "callback")
 
     batch_size: int = 32
-    epochs: int = 20
-    learning_rate: float = 1e-3
-    optimizer: str = "adam"
-    weight_decay: float = 0.0
-    decay: float = 0.9
-    patience: int = 5
-    random_state: int = 0
     device: str = "auto"
-    checkpoint: str | PathLike[str] | None = None
-    callback: Callable[[Step], None] | None = None
 
     weights_: Annotated[dict[str, NDArray[Any]], Saved()] = field(init=False)
     history_: History = field(init=False)
@@ -95,24 +77,34 @@ class NetworkEstimator(Savable, Estimator, ABC, Generic[Network]):
         """A network of the sizes that the parameters and what was learned tell."""
 
     def _begin(self, build: Callable[[], Network] | None = None) -> Network:
-        """A network before training, by ``build`` if it is given, its parameters random."""
-        return Trainer.of(self).seeded(build or self._build)
+        """A network before training, by ``build`` or `_build`, its parameters random."""
+        self._check_training()
+        if self.batch_size < 1:
+            raise DataError(f"expected at least 1, found {self.batch_size}", field="batch_size")
+        return seeded(self.random_state, build or self._build)
 
     def _train(
         self,
         network: Network,
-        batches: Callable[[np.random.Generator], Sequence[Any]],
+        batches: Batches,
         loss: Callable[[Any], Tensor],
         evaluate: Callable[[], float] | None,
         data: Sequence[Any],
     ) -> Self:
-        """Train a network (`Trainer.fit`) and keep it; a checkpoint must be of this ``data``."""
+        """Train a network and keep it; a checkpoint must be of this ``data``."""
         self._network = network.to(choose_device(self.device))
-        trainer = Trainer.of(self, *data)
-        self.history_ = trainer.fit(network, batches, loss, evaluate, self.callback)
+        identity = {} if self.checkpoint is None else self._identity(data)
+        self.history_ = train(self, network, batches, loss, evaluate, identity)
         state = network.state_dict()
         self.weights_ = {name: tensor.cpu().numpy().copy() for name, tensor in state.items()}
         return self
+
+    def _identity(self, data: Sequence[Any]) -> dict[str, str]:
+        """What a checkpoint belongs to: parameters that are not of training, and the data."""
+        others = self.get_params(deep=False)
+        for name in (*FIXED, "epochs", "patience", *self._transient):
+            del others[name]
+        return {**{name: repr(value) for name, value in others.items()}, "data": fingerprint(data)}
 
     def _restored(self) -> Network:
         """The network that has learned ``weights_``; ValueError if they are of another one."""
@@ -122,6 +114,42 @@ class NetworkEstimator(Savable, Estimator, ABC, Generic[Network]):
         self._restored()
 
 
-def device_of(network: nn.Module) -> device:
+def device_of(network: nn.Module) -> torch.device:
     """Where the parameters of a network are."""
     return next(network.parameters()).device
+
+
+def restore(
+    build: Callable[[], Network], weights: Mapping[str, NDArray[Any]], n_layers: int = 1
+) -> Network:
+    """The network that ``build`` builds, with these parameters, ready to predict.
+
+    It is laid out without memory first: one that declares other sizes than the weights have, as a
+    damaged or hostile file may, is a ValueError and costs nothing.
+
+    >>> import numpy as np
+    >>> weights = {"weight": np.ones((1, 2), np.float32), "bias": np.zeros(1, np.float32)}
+    >>> restore(lambda: nn.Linear(2, 1), weights)(torch.ones(2)).item()
+    2.0
+    """
+    if n_layers > len(weights):
+        raise ValueError(f"{n_layers} layers are declared, but there are {len(weights)} arrays")
+    try:
+        with torch.device("meta"), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Initializing zero-element tensors")
+            network = build()
+    except (OverflowError, RuntimeError) as error:  # sizes that no network can have
+        raise ValueError(str(error).partition("\n")[0]) from None
+    declared = network.state_dict()
+    expected = {name: tuple(tensor.shape) for name, tensor in declared.items()}
+    if lacking := sorted(expected.keys() ^ weights.keys()):
+        raise ValueError(f"the network and its weights differ in {lacking[0]}")
+    for name, shape in expected.items():
+        if weights[name].shape != shape:
+            raise ValueError(f"{name} should be of shape {shape}, but is {weights[name].shape}")
+    tensors = {name: torch.tensor(array) for name, array in weights.items()}
+    for name, tensor in declared.items():
+        if tensors[name].dtype != tensor.dtype:
+            raise ValueError(f"{name} should be {tensor.dtype}, but is {tensors[name].dtype}")
+    network.load_state_dict(tensors, assign=True)
+    return network.eval()

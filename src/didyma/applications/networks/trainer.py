@@ -12,9 +12,10 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
+from os import PathLike
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -22,12 +23,18 @@ from torch import Tensor, nn
 
 from didyma import DataError
 from didyma.checkpoints import check_same, fingerprint, restoring
-from didyma.errors import ModelFileError
-from didyma.files import replace_when_done
+from didyma.errors import ModelFileError, check_choice
+from didyma.files import PathName, replace_when_done
+from didyma.protocol import Estimator
 
 OPTIMIZERS = {"adam": torch.optim.AdamW, "sgd": torch.optim.SGD}
 MOMENTS = ("exp_avg", "exp_avg_sq")  # of each parameter, with Adam's number of steps
 DEVICES = ("auto", "cpu", "cuda", "mps")
+CLIP = 5.0  # longest gradient; longer ones are shortened
+# Settings that a run which goes on must share with the one before.
+FIXED = ("learning_rate", "optimizer", "weight_decay", "decay", "random_state")
+
+Batches: TypeAlias = "Callable[[np.random.Generator], Sequence[Any]]"
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -62,22 +69,30 @@ class History:
     status: str = "epochs"
 
 
-@dataclass(frozen=True)
-class Trainer:
-    """How to train: settings only, so one trainer may fit many modules.
+@dataclass(eq=False, repr=False, kw_only=True)
+class TrainingSettings(Estimator):
+    """How a network is trained.
 
-    Args:
-        epochs: most passes over the data.
-        learning_rate: of the first epoch.
-        optimizer: "adam" (with decoupled weight decay) or "sgd".
-        weight_decay: strength of the decay of weights.
-        decay: factor of the learning rate after an epoch that is not the best so far.
-        patience: epochs in a row without a new best after which training stops.
-        clip: longest gradient; longer ones are shortened.
-        random_state: of initialisation (see `seeded`), order and dropout.
-        checkpoint: file that every epoch is saved to, and that training goes on from if it exists.
-        identity: what else a checkpoint must agree with, as texts by name: of the model and its
-            data (see `of`).
+    Parameters
+    ----------
+    epochs : int >= 1
+        Most passes over the data.
+    learning_rate : float
+        That of the first epoch; it decays after each epoch that is not the best on ``eval_set``.
+    optimizer : {"adam", "sgd"}
+        Adam has decoupled weight decay.
+    weight_decay : float >= 0
+        Strength of the decay of weights.
+    decay : float > 0
+        Factor of the learning rate after an epoch that is not the best so far.
+    patience : int >= 1
+        Epochs without a better value on ``eval_set`` after which training stops.
+    random_state : int
+        Of initialisation, order and dropout.
+    checkpoint : path, optional
+        Saved after each epoch; if the file exists, training goes on from it.
+    callback : callable, optional
+        Called with a `Step` after each step and each epoch.
     """
 
     epochs: int = 20
@@ -86,16 +101,13 @@ class Trainer:
     weight_decay: float = 0.0
     decay: float = 0.9
     patience: int = 5
-    clip: float = 5.0
     random_state: int = 0
-    checkpoint: Path | None = None
-    identity: Mapping[str, str] = field(default_factory=dict, hash=False)
+    checkpoint: str | PathLike[str] | None = None
+    callback: Callable[[Step], None] | None = None
 
-    def __post_init__(self) -> None:
-        if self.optimizer not in OPTIMIZERS:
-            known = ", ".join(OPTIMIZERS)
-            raise DataError(f"expected one of {known}, found {self.optimizer!r}", field="optimizer")
-        for name in ("learning_rate", "clip", "decay"):
+    def _check_training(self) -> None:
+        check_choice(self.optimizer, OPTIMIZERS, "optimizer")
+        for name in ("learning_rate", "decay"):
             value = getattr(self, name)
             if not 0.0 < value < math.inf:
                 raise DataError(f"expected a positive number, found {value}", field=name)
@@ -104,114 +116,95 @@ class Trainer:
             if value < 1:
                 raise DataError(f"expected at least 1, found {value}", field=name)
 
-    @classmethod
-    def of(cls, estimator: Any, *data: Any) -> Self:
-        """The trainer with the settings that an estimator has as parameters of the same names.
 
-        A checkpoint keeps its other parameters and a fingerprint of the ``data`` too.
-        """
-        given = estimator.get_params(deep=False)
-        if given["batch_size"] < 1:
-            raise DataError(f"expected at least 1, found {given['batch_size']}", field="batch_size")
-        settings = {f.name: given[f.name] for f in fields(cls) if f.name in given}
-        if settings["checkpoint"] is not None:
-            settings["checkpoint"] = Path(settings["checkpoint"])
-            others = given.keys() - settings.keys() - set(estimator._transient)
-            settings["identity"] = {name: repr(given[name]) for name in sorted(others)}
-            settings["identity"]["data"] = fingerprint(data)
-        return cls(**settings)
+def seeded(random_state: int, build: Callable[[], Module]) -> Module:
+    """The module that ``build`` makes, its parameters drawn from the seed."""
+    with torch.random.fork_rng():
+        torch.manual_seed(random_state)
+        return build()
 
-    def seeded(self, make: Callable[[], Module]) -> Module:
-        """The module that ``make`` makes, its parameters drawn from the seed."""
+
+def train(
+    settings: TrainingSettings,
+    module: nn.Module,
+    batches: Batches,
+    loss: Callable[[Any], Tensor],
+    evaluate: Callable[[], float] | None = None,
+    identity: Mapping[str, str] | None = None,
+) -> History:
+    """Train a module in place; it ends with the parameters of its best epoch.
+
+    Args:
+        settings: how to train.
+        module: what the optimiser sees.
+        batches: the batches of one epoch, in an order drawn from the generator.
+        loss: of one batch, a scalar.
+        evaluate: value on held-out data, higher is better; without it the last epoch is best.
+        identity: what else a checkpoint must agree with, as texts by name: of model and data.
+
+    >>> line = nn.Linear(1, 1)
+    >>> x = torch.linspace(-1, 1, 9)[:, None]
+    >>> history = train(TrainingSettings(epochs=99, learning_rate=0.3), line,
+    ...                 lambda rng: [x], lambda x: ((line(x) - 2 * x) ** 2).mean())
+    >>> round(line.weight.item(), 1), history.best_epoch
+    (2.0, 99)
+    """
+    settings._check_training()
+    run = _Run(settings, module, identity or {})
+    history = run.history
+    begun = time.perf_counter()
+    try:
         with torch.random.fork_rng():
-            torch.manual_seed(self.random_state)
-            return make()
-
-    def fit(
-        self,
-        module: nn.Module,
-        batches: Callable[[np.random.Generator], Sequence[Any]],
-        loss: Callable[[Any], Tensor],
-        evaluate: Callable[[], float] | None = None,
-        callback: Callable[[Step], None] | None = None,
-    ) -> History:
-        """Train a module in place; it ends with the parameters of its best epoch.
-
-        Args:
-            module: what the optimiser sees.
-            batches: the batches of one epoch, in an order drawn from the generator.
-            loss: of one batch, a scalar.
-            evaluate: value on held-out data, higher is better; without it the last epoch is best.
-            callback: called after each step and each epoch.
-
-        >>> line = nn.Linear(1, 1)
-        >>> x = torch.linspace(-1, 1, 9)[:, None]
-        >>> history = Trainer(epochs=99, learning_rate=0.3).fit(
-        ...     line, lambda rng: [x], lambda x: ((line(x) - 2 * x) ** 2).mean())
-        >>> round(line.weight.item(), 1), history.best_epoch
-        (2.0, 99)
-        """
-        run = _Run(self, module)
-        history = run.history
-        begun = time.perf_counter()
-        try:
-            with torch.random.fork_rng():
-                for epoch in range(len(history.records) + 1, self.epochs + 1):
-                    if run.waited >= self.patience:
-                        history.status = "patience"
-                        break
-                    run.epoch(epoch, batches, loss, evaluate, callback, begun)
-        except KeyboardInterrupt:
-            if not history.records:
-                raise
-            history.status = "interrupted"
-        module.load_state_dict(run.best)
-        module.eval()
-        return history
+            for epoch in range(len(history.records) + 1, settings.epochs + 1):
+                if len(history.records) - history.best_epoch >= settings.patience:
+                    history.status = "patience"
+                    break
+                run.epoch(epoch, batches, loss, evaluate, begun)
+    except KeyboardInterrupt:
+        if not history.records:
+            raise
+        history.status = "interrupted"
+    module.load_state_dict(run.best)
+    module.eval()
+    return history
 
 
 class _Run:
-    """One run of a trainer: the optimiser, the best parameters, the history."""
+    """One run of training: the optimiser, the best parameters, the history."""
 
-    def __init__(self, trainer: Trainer, module: nn.Module) -> None:
-        self.trainer, self.module = trainer, module
+    def __init__(
+        self, settings: TrainingSettings, module: nn.Module, identity: Mapping[str, str]
+    ) -> None:
+        self.settings, self.module, self.identity = settings, module, identity
         trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
-        self.optimizer = OPTIMIZERS[trainer.optimizer](
-            trained, lr=trainer.learning_rate, weight_decay=trainer.weight_decay
+        self.optimizer = OPTIMIZERS[settings.optimizer](
+            trained, lr=settings.learning_rate, weight_decay=settings.weight_decay
         )
         self.history = History()
         self.best = _copy(module.state_dict())
-        if trainer.checkpoint is not None and trainer.checkpoint.exists():
-            self.resume(trainer.checkpoint)
-
-    @property
-    def waited(self) -> int:
-        """Epochs since the best one."""
-        return len(self.history.records) - self.history.best_epoch
+        if settings.checkpoint is not None and Path(settings.checkpoint).exists():
+            self.resume(settings.checkpoint)
 
     def epoch(
         self,
         epoch: int,
-        batches: Callable[[np.random.Generator], Sequence[Any]],
+        batches: Batches,
         loss: Callable[[Any], Tensor],
         evaluate: Callable[[], float] | None,
-        callback: Callable[[Step], None] | None,
         begun: float,
     ) -> None:
-        trainer, module, history = self.trainer, self.module, self.history
+        settings, module, history = self.settings, self.module, self.history
         start = time.perf_counter()
-        torch.manual_seed(trainer.random_state + 1_000_003 * epoch)
-        order = batches(np.random.default_rng((trainer.random_state, epoch)))
+        torch.manual_seed(settings.random_state + 1_000_003 * epoch)
+        order = batches(np.random.default_rng((settings.random_state, epoch)))
         module.train()
         mean = 0.0
 
-        def tell(step: int, value: float | None) -> None:
-            if callback is not None:
-                seconds = time.perf_counter() - begun
-                improved = history.best_epoch == epoch
-                callback(
-                    Step(epoch, trainer.epochs, step, len(order), mean, value, improved, seconds)
-                )
+        def report(step: int, value: float | None) -> None:
+            if settings.callback is not None:
+                place = (epoch, settings.epochs, step, len(order))
+                improved, seconds = history.best_epoch == epoch, time.perf_counter() - begun
+                settings.callback(Step(*place, mean, value, improved, seconds))
 
         for step, batch in enumerate(order, start=1):
             self.optimizer.zero_grad()
@@ -222,10 +215,10 @@ class _Run:
                     field="learning_rate",
                 )
             value.backward()
-            nn.utils.clip_grad_norm_(module.parameters(), trainer.clip)
+            nn.utils.clip_grad_norm_(module.parameters(), CLIP)
             self.optimizer.step()
             mean += (value.item() - mean) / step
-            tell(step, None)
+            report(step, None)
         module.eval()
         with torch.no_grad():
             reached = math.nan if evaluate is None else evaluate()
@@ -243,19 +236,18 @@ class _Run:
             history.best_epoch, history.best_value = epoch, reached
             self.best = _copy(module.state_dict())
         else:
-            group["lr"] *= trainer.decay
-        if trainer.checkpoint is not None:
-            self.save(trainer.checkpoint)
-        tell(len(order), reached)
+            group["lr"] *= settings.decay
+        if settings.checkpoint is not None:
+            self.save(settings.checkpoint)
+        report(len(order), reached)
 
-    def settings(self) -> dict[str, Any]:
+    def requirements(self) -> dict[str, Any]:
         """What a checkpoint must agree with; more epochs or patience may be given later."""
-        free = ("checkpoint", "epochs", "patience", "identity")
+        settings = {name: getattr(self.settings, name) for name in FIXED}
         shapes = {name: list(tensor.shape) for name, tensor in self.module.state_dict().items()}
-        kept = {key: value for key, value in asdict(self.trainer).items() if key not in free}
-        return {**kept, **self.trainer.identity, "shapes": shapes}
+        return {**settings, "clip": CLIP, **self.identity, "shapes": shapes}
 
-    def save(self, path: Path) -> None:
+    def save(self, path: PathName) -> None:
         from safetensors.torch import save
 
         tensors = {
@@ -269,7 +261,7 @@ class _Run:
                 if value is not None
             }
         texts = {
-            "settings": json.dumps(self.settings()),
+            "settings": json.dumps(self.requirements()),
             "history": json.dumps(asdict(self.history)),
             "learning_rate": repr(self.optimizer.param_groups[0]["lr"]),
         }
@@ -277,7 +269,7 @@ class _Run:
         with replace_when_done(path, "wb") as file:
             file.write(contents)
 
-    def resume(self, path: Path) -> None:
+    def resume(self, path: PathName) -> None:
         from safetensors import SafetensorError, safe_open
 
         try:
@@ -290,16 +282,15 @@ class _Run:
             rate = float(texts["learning_rate"])
         except (OSError, SafetensorError, KeyError, ValueError) as error:
             raise ModelFileError(f"{path}: damaged, or not a checkpoint ({error})") from None
-        ours = json.loads(json.dumps(self.settings()))
+        ours = json.loads(json.dumps(self.requirements()))
         with restoring(path):
             check_same(path, {key: settings.get(key) for key in ours}, ours)
             self._restore(tensors, rate, history)
 
     def _restore(self, tensors: Mapping[str, Tensor], rate: float, history: dict[str, Any]) -> None:
         """Take up what was saved, if it is of this module and optimiser."""
-        own = self.module.state_dict()
         for prefix in ("now/", "best/"):
-            _check_alike(_under(prefix, tensors), own)
+            _check_alike(_under(prefix, tensors), self.module.state_dict())
         parameters = self.optimizer.param_groups[0]["params"]
         state: dict[int, dict[str, Tensor]] = {}
         for name, tensor in _under("optimizer/", tensors).items():
@@ -321,14 +312,15 @@ class _Run:
         _check_history(self.history)
 
 
-def _check_alike(tensors: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> None:
+def _check_alike(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
     """Raise a ValueError unless these are finite, and like others in names, types and shapes."""
-    if tensors.keys() != own.keys():
-        wrong = ", ".join(sorted(tensors.keys() ^ own.keys()))
+    if tensors.keys() != expected.keys():
+        wrong = ", ".join(sorted(tensors.keys() ^ expected.keys()))
         raise ValueError(f"expected the arrays of this module, found others: {wrong:.200}")
     for name, tensor in tensors.items():
-        if tensor.shape != own[name].shape or tensor.dtype != own[name].dtype:
-            wanted = f"{own[name].dtype} of {tuple(own[name].shape)}"
+        like = expected[name]
+        if tensor.shape != like.shape or tensor.dtype != like.dtype:
+            wanted = f"{like.dtype} of {tuple(like.shape)}"
             raise ValueError(f"{name} should be {wanted}, but is {tensor.dtype} of {tensor.shape}")
         if not bool(torch.isfinite(tensor).all()):
             raise ValueError(f"{name} should be of finite numbers")
@@ -349,8 +341,7 @@ def choose_device(name: str = "auto") -> torch.device:
     >>> choose_device("cpu")
     device(type='cpu')
     """
-    if name not in DEVICES:
-        raise DataError(f"expected one of {', '.join(DEVICES)}, found {name!r}", field="device")
+    check_choice(name, DEVICES, "device")
     present = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if name == "auto":
         return torch.device(next((device for device, here in present.items() if here), "cpu"))

@@ -95,8 +95,8 @@ class ArcFactored(nn.Module):
         """Scores (B, n, relations) of each word's relation to its head, given heads (B, n + 1)."""
         heads = heads[:, 1:].clamp(min=0)
         head = self.label_head(states)
-        own = head.gather(1, heads[:, :, None].expand(-1, -1, head.shape[2]))
-        scores: Tensor = self.label_score((self.label_modifier(states[:, 1:]) + own).tanh_())
+        head = head.gather(1, heads[:, :, None].expand(-1, -1, head.shape[2]))
+        scores: Tensor = self.label_score((self.label_modifier(states[:, 1:]) + head).tanh_())
         return scores.masked_fill(~self.allowed[(heads > 0).long()], -torch.inf)
 
 

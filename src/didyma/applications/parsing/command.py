@@ -15,7 +15,6 @@ from didyma.report import aligned, decimal
 
 if TYPE_CHECKING:
     from didyma.applications.parsing.parser import DependencyParser
-    from didyma.applications.parsing.trees import Ambiguity
     from didyma.data.conll import Sentence
 
 app = cli.group(
@@ -126,15 +125,18 @@ def predict(
         conll.write(parsed, output)
         cli.print_message(f"{len(parsed)} sentences written to {output}")
     if alternatives is not None:
-        from didyma.applications.parsing.trees import ambiguities, write_lines
+        from didyma.applications.parsing.drawing import ambiguities, write, write_lines
 
         with cli.waiting("looking for alternatives"):
             ambiguous = ambiguities(parser, sentences, temperature)
         cli.print_message(f"{len(ambiguous)} of {len(sentences)} sentences have several trees")
         if kind == ".jsonl":
             write_lines(ambiguous, alternatives)
-        else:
-            _draw(alternatives, ambiguous, most, f"Ambiguous sentences of {data.name}")
+            return
+        with cli.waiting("drawing"):
+            write(ambiguous[:most], f"Ambiguous sentences of {data.name}", alternatives)
+        if len(ambiguous) > most:
+            cli.print_message(f"the first {most} of them were drawn (--most)")
 
 
 @app.command("eval")
@@ -171,9 +173,9 @@ def evaluate(
         parsed = _read(system, trees=True)
         _check_words(system, parsed, sentences)
 
-    from didyma.applications.parsing.measures import evaluate
+    from didyma.applications.parsing.measures import evaluate, labelled_tree
 
-    scores = evaluate(_trees(sentences), _trees(parsed))
+    scores = evaluate(list(map(labelled_tree, sentences)), list(map(labelled_tree, parsed)))
     measures = {"UAS": scores.uas, "LAS": scores.las, "CLAS": scores.clas, "trees": scores.trees}
     words = int(scores.words.sum())
     if as_json:
@@ -220,18 +222,3 @@ def _check_words(path: Path, parsed: Sequence[Sentence], gold: Sequence[Sentence
                 path=path,
                 line=sentence.first_line,
             )
-
-
-def _trees(sentences: Sequence[Sentence]) -> list[Any]:
-    from didyma.data.conll import Field
-
-    return [(s.heads if len(s) else [], s.column(Field.DEPREL)) for s in sentences]
-
-
-def _draw(path: Path, sentences: Sequence[Ambiguity], most: int, title: str) -> None:
-    from didyma.applications.parsing.trees import write
-
-    with cli.waiting("drawing"):
-        write(sentences[:most], title, path)
-    if len(sentences) > most:
-        cli.print_message(f"the first {most} of them were drawn (--most)")

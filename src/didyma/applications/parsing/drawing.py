@@ -1,15 +1,28 @@
-"""Dependency trees with their probabilities, as a picture."""
+"""Dependency trees with their probabilities: as a picture, as a page, as data.
+
+`write` and `write_lines` show the sentences whose trees a parser cannot choose between. Each is
+drawn by `draw_trees`: the marginals of all arcs first, then the most probable trees. A page also
+says in words where the trees differ.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma.applications.networks.pages import page, svg_element
+from didyma.files import PathName, replace_when_done
 from didyma.report.figures import (
     MARGIN,
+    PAPER,
     SMALL,
     TITLE,
     Posterior,
@@ -26,11 +39,19 @@ from didyma.report.figures import (
     write_text,
     write_title,
 )
+from didyma.report.plots import check_picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from didyma.applications.parsing.parser import DependencyParser
+    from didyma.data.conll import Sentence
+
 Floats = NDArray[np.float64]
+
+GAP = 10  # points between the pictures of two sentences
+SHOWN = 5  # trees of a sentence that a page puts into words
+SIZE = re.compile(r'width="([\d.]+)pt" height="([\d.]+)pt"')
 
 
 def draw_trees(posterior: Posterior, words: Sequence[str], *, most: int = 3) -> Figure:
@@ -117,7 +138,107 @@ def _arrow(axes: Any, points: ArrayLike, share: float, colour: str) -> None:
     corners = np.asarray(points)
     codes = [Path.LINETO] if len(corners) == 2 else [Path.CURVE4] * 3
     style = {"arrowstyle": "-|>", "mutation_scale": 9, "linewidth": line_width(share)}
-    patch = patches().FancyArrowPatch(
-        path=Path(corners, [Path.MOVETO, *codes]), color=colour, **style
+    path = Path(corners, [Path.MOVETO, *codes])
+    axes.add_patch(patches().FancyArrowPatch(path=path, color=colour, **style))
+
+
+@dataclass(frozen=True, eq=False)
+class Ambiguity:
+    """A sentence and its trees, most probable first."""
+
+    name: str
+    words: Sequence[str]
+    heads: NDArray[np.int64]  # (k, n): of each word in each tree, 0 for the root
+    relations: Sequence[Sequence[str]]  # of each word to its head, in each tree
+    probabilities: NDArray[np.float64]
+
+    def draw(self) -> Figure:
+        """The trees side by side."""
+        root = np.full((len(self.heads), 1), -1)
+        return draw_trees((np.hstack([root, self.heads]), self.probabilities), self.words)
+
+    def differences(self) -> Iterator[tuple[float, list[str]]]:
+        """The probability of each tree, and its arcs that other trees lack."""
+        relations = np.array([list(row) for row in self.relations])
+        differs = ((self.heads != self.heads[0]) | (relations != relations[0])).any(axis=0)
+        names = ["the root", *self.words]
+        for heads, labels, share in zip(self.heads, self.relations, self.probabilities):
+            arcs = [
+                f"{self.words[m]} is {labels[m]} of {names[heads[m]]}"
+                for m in np.flatnonzero(differs).tolist()
+            ]
+            yield float(share), arcs
+
+
+def write(sentences: Sequence[Ambiguity], title: str, path: PathName) -> None:
+    """Write an SVG picture or an HTML page, by the name's suffix, whole or not at all."""
+    kind = check_picture(path, (".svg", ".html"))
+    pictures = [svg_element(sentence.draw()) for sentence in sentences]
+    text = _stacked(pictures) if kind == ".svg" else _page(sentences, pictures, title)
+    with replace_when_done(path) as file:
+        file.write(text)
+
+
+def _stacked(pictures: Sequence[str]) -> str:
+    """One picture below the other."""
+    y, width, placed = 0.0, 1.0, []
+    for picture in pictures:
+        size = SIZE.search(picture)
+        assert size is not None
+        units = f'x="0" y="{y:g}" width="{size[1]}" height="{size[2]}"'
+        placed.append(SIZE.sub(units, picture, count=1))
+        y += float(size[2]) + GAP
+        width = max(width, float(size[1]))
+    height = max(y - GAP, 1.0)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}pt" height="{height:g}pt" '
+        f'viewBox="0 0 {width:g} {height:g}">\n<rect width="100%" height="100%" fill="{PAPER}"/>\n'
+        + "\n".join(placed)
+        + "\n</svg>\n"
     )
-    axes.add_patch(patch)
+
+
+def _page(sentences: Sequence[Ambiguity], pictures: Sequence[str], title: str) -> str:
+    parts = []
+    for sentence, picture in zip(sentences, pictures):
+        name, text = escape(sentence.name), escape(" ".join(sentence.words))
+        count = len(sentence.probabilities)
+        parts.append(f'<h2>{text} <span class="quiet">{name}, {count} trees</span></h2>')
+        parts.append(f"<figure>{picture}</figure>\n<ol>")
+        for share, arcs in islice(sentence.differences(), SHOWN):
+            parts.append(f"<li><b>{share:.1%}</b> {escape('; '.join(arcs))}</li>")
+        parts.append("</ol>")
+        if count > SHOWN:
+            rest = float(sentence.probabilities[SHOWN:].sum())
+            parts.append(f'<p class="quiet">and {count - SHOWN} more, {rest:.1%} together</p>')
+    return page(title, "\n".join(parts))
+
+
+def ambiguities(
+    parser: DependencyParser, sentences: Sequence[Sentence], temperature: float
+) -> list[Ambiguity]:
+    """The sentences of which SparseMAP keeps several trees, at a temperature."""
+    ambiguous = []
+    posteriors = parser.alternatives(sentences, temperature)
+    for number, (sentence, posterior) in enumerate(zip(sentences, posteriors), 1):
+        if posterior.support_size > 1:
+            heads = posterior.structures[:, 1:]
+            relations = parser.label([sentence] * len(heads), list(heads))
+            name = sentence.sent_id or f"sentence {number}"
+            trees = (heads, relations, posterior.probabilities)
+            ambiguous.append(Ambiguity(name, sentence.words, *trees))
+    return ambiguous
+
+
+def write_lines(sentences: Sequence[Ambiguity], path: PathName) -> None:
+    """Write sentences with their trees, a line of JSON each."""
+    with replace_when_done(path) as file:
+        for sentence in sentences:
+            trees = [
+                {"probability": share, "heads": heads, "relations": relations}
+                for share, heads, relations in zip(
+                    sentence.probabilities.tolist(), sentence.heads.tolist(), sentence.relations
+                )
+            ]
+            record = {"sentence": sentence.name, "words": sentence.words, "trees": trees}
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")

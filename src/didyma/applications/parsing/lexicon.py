@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from didyma.applications.networks.numbering import PADDING, UNKNOWN, Numbering, pad
+from didyma.applications.networks.words import PADDING, UNKNOWN, Numbering, pad
 from didyma.applications.parsing.arc_factored import Batch
 from didyma.data.conll import Field, Sentence
 
@@ -130,5 +130,5 @@ def _padded(rows: Sequence[Ints | list[int]], n: int, padding: int) -> Tensor:
 def _letters(sentences: Sequence[list[list[int]]], n: int) -> Tensor:
     if not any(sentences):  # nobody reads them
         return torch.full((len(sentences), n, 1), PADDING)
-    words = [word for own in sentences for word in own + [[]] * (n - len(own))]
+    words = [word for one in sentences for word in one + [[]] * (n - len(one))]
     return pad(words).unflatten(0, (len(sentences), n))

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma import DataError
+from didyma.data.conll import Field, Sentence
 
 LabelledTree: TypeAlias = tuple[ArrayLike, Sequence[str]]
 Integers = NDArray[np.int64]
@@ -97,6 +98,11 @@ def evaluate(golds: Sequence[LabelledTree], predictions: Sequence[LabelledTree])
         )
     rows = [_count(i, *pair) for i, pair in enumerate(zip(golds, predictions))]
     return Attachment(*np.array(rows, np.int64).T)
+
+
+def labelled_tree(sentence: Sentence) -> LabelledTree:
+    """The heads of a sentence, and the relations to them."""
+    return ([] if sentence.heads is None else sentence.heads), sentence.column(Field.DEPREL)
 
 
 def _count(sentence: int, gold: LabelledTree, predicted: LabelledTree) -> tuple[int, ...]:

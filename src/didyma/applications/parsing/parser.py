@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 import numpy as np
 import torch
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from didyma import DataError
-from didyma.applications.networks.estimator import NetworkEstimator, device_of
-from didyma.applications.networks.weights import restore
+from didyma.applications.networks.estimator import NetworkEstimator, device_of, restore
 from didyma.applications.parsing.arc_factored import ArcFactored, Batch
 from didyma.applications.parsing.lexicon import NumberedSentence, ParserLexicon, buckets, collate
-from didyma.applications.parsing.measures import LabelledTree, evaluate
+from didyma.applications.parsing.measures import evaluate, labelled_tree
 from didyma.data.conll import Field, Sentence
+from didyma.errors import check_choice
 from didyma.model import Saved
 from didyma.nn import FenchelYoungLoss, sparsemap
 from didyma.polytope import Distribution
@@ -155,8 +155,8 @@ class DependencyParser(NetworkEstimator[ArcFactored]):
             ]
 
         def uas() -> float:
-            found = self._each(unseen, self._best_heads)
-            right = [heads == s.heads for heads, s in zip(found, held_out)]
+            predicted = self._each(unseen, self._best_heads)
+            right = [heads == s.heads for heads, s in zip(predicted, held_out)]
             return float(np.concatenate(right).mean())
 
         return self._train(
@@ -177,13 +177,15 @@ class DependencyParser(NetworkEstimator[ArcFactored]):
 
     def score(self, sentences: Sequence[Sentence]) -> float:
         """Unlabelled attachment score."""
-        golds, found = list(map(_tree, sentences)), list(map(_tree, self.predict(sentences)))
-        return evaluate(golds, found).uas
+        predicted = self.predict(sentences)
+        return evaluate(
+            list(map(labelled_tree, sentences)), list(map(labelled_tree, predicted))
+        ).uas
 
     def arc_scores(self, sentences: Sequence[Sentence]) -> list[NDArray[np.float64]]:
         """Scores (n + 1, n + 1) of each sentence: [m, h] is that of head h for word m."""
-        found = self._each(self._encode(sentences), self._own_scores)
-        return [np.zeros((1, 1)) if scores is None else scores for scores in found]
+        matrices = self._each(self._encode(sentences), self._arc_scores)
+        return [np.zeros((1, 1)) if scores is None else scores for scores in matrices]
 
     def alternatives(
         self, sentences: Sequence[Sentence], temperature: float = 1.0
@@ -193,8 +195,11 @@ class DependencyParser(NetworkEstimator[ArcFactored]):
         ``structures`` has the heads of one tree in each row, after a −1 for the root. A higher
         temperature selects more trees.
         """
+        options: dict[str, Any] = {"temperature": temperature, "return_solution": True}
         return [
-            self._posterior(scores, temperature) if len(scores) > 1 else NOTHING
+            sparsemap(torch.from_numpy(scores)[None], self._structure, **options)[1][0]
+            if len(scores) > 1
+            else NOTHING
             for scores in self.arc_scores(sentences)
         ]
 
@@ -204,9 +209,7 @@ class DependencyParser(NetworkEstimator[ArcFactored]):
         return [labels or [] for labels in self._each(examples, self._best_labels)]
 
     def _loss(self) -> FenchelYoungLoss:
-        if self.loss not in LOSSES:
-            known = ", ".join(LOSSES)
-            raise DataError(f"expected one of {known}, found {self.loss!r}", field="loss")
+        check_choice(self.loss, LOSSES, "loss")
         regularizer, costly = LOSSES[self.loss]
         margin = self.margin if costly else 0.0
         return FenchelYoungLoss(
@@ -214,8 +217,7 @@ class DependencyParser(NetworkEstimator[ArcFactored]):
         )
 
     def _tag_field(self) -> Field | None:
-        if self.tags not in TAGS:
-            raise DataError(f"expected upos, xpos or None, found {self.tags!r}", field="tags")
+        check_choice(self.tags, TAGS, "tags")
         return TAGS[self.tags]
 
     @property
@@ -249,18 +251,19 @@ class DependencyParser(NetworkEstimator[ArcFactored]):
 
     def _possible(self, sentences: Sequence[Sentence]) -> list[Sentence]:
         """Those whose trees are structures of this parser."""
-        spoken = [sentence for sentence in sentences if len(sentence)]
-        possible = [sentence for sentence in spoken if self._can_predict(sentence)]
+        with_words = [sentence for sentence in sentences if len(sentence)]
+        possible = [sentence for sentence in with_words if self._can_predict(sentence)]
+        n = len(with_words)
         if not possible:
             raise DataError(
-                f"there is nothing to learn from: of {len(spoken)} sentences with words, none has "
-                "a tree that the parser could predict"
+                f"there is nothing to learn from: of {n} sentences with words, none has a tree "
+                "that the parser could predict"
             )
-        if left_out := len(spoken) - len(possible):
-            found = "crossing arcs or several roots" if self.projective else "several roots"
+        if left_out := n - len(possible):
+            trait = "crossing arcs or several roots" if self.projective else "several roots"
             warnings.warn(
-                f"{left_out} of {len(spoken)} trees have {found}, which the parser could not "
-                "predict; training leaves them out",
+                f"{left_out} of {n} trees have {trait}, which the parser could not predict; "
+                "training leaves them out",
                 stacklevel=3,
             )
         return possible
@@ -279,9 +282,9 @@ class DependencyParser(NetworkEstimator[ArcFactored]):
         heads, labels = (
             np.concatenate([getattr(e, name) for e in examples]) for name in ("heads", "labels")
         )
-        found = torch.zeros(2, len(self.labels_), dtype=torch.bool)
-        found[(heads > 0).astype(int), labels] = True
-        return found
+        occurs = torch.zeros(2, len(self.labels_), dtype=torch.bool)
+        occurs[(heads > 0).astype(int), labels] = True
+        return occurs
 
     def _forgotten(self, examples: Sequence[NumberedSentence]) -> NDArray[np.float64]:
         """How likely training takes each word for an unknown one."""
@@ -303,14 +306,14 @@ class DependencyParser(NetworkEstimator[ArcFactored]):
     def _encode(
         self, sentences: Sequence[Sentence], heads: Sequence[Integers] | None = None
     ) -> list[NumberedSentence]:
-        given = [None] * len(sentences) if heads is None else heads
-        return [self._lexicon.encode(*pair) for pair in zip(sentences, given, strict=True)]
+        trees = [None] * len(sentences) if heads is None else heads
+        return [self._lexicon.encode(*pair) for pair in zip(sentences, trees, strict=True)]
 
     def _each(
         self, examples: Sequence[NumberedSentence], function: Callable[[Batch, Tensor], Sequence[T]]
     ) -> list[T | None]:
-        """What a function of batches and states finds for each example; None for an empty one."""
-        found: list[T | None] = [None] * len(examples)
+        """Values of a function of batches and states for each example; None for an empty one."""
+        values: list[T | None] = [None] * len(examples)
         lengths = np.array([len(example) for example in examples], np.int64)
         training = self.network.training
         self.network.eval()
@@ -318,13 +321,13 @@ class DependencyParser(NetworkEstimator[ArcFactored]):
             for rows in buckets(np.flatnonzero(lengths), lengths, AT_ONCE):
                 batch = collate([examples[i] for i in rows]).to(device_of(self.network))
                 for i, value in zip(rows, function(batch, self.network(batch))):
-                    found[i] = value
+                    values[i] = value
         self.network.train(training)
-        return found
+        return values
 
-    def _own_scores(self, batch: Batch, states: Tensor) -> list[NDArray[np.float64]]:
-        scores = self.network.arc_scores(states).cpu().double().numpy()
-        return [own[: n + 1, : n + 1] for own, n in zip(scores, batch.lengths.tolist())]
+    def _arc_scores(self, batch: Batch, states: Tensor) -> list[NDArray[np.float64]]:
+        matrices = self.network.arc_scores(states).cpu().double().numpy()
+        return [matrix[: n + 1, : n + 1] for matrix, n in zip(matrices, batch.lengths.tolist())]
 
     def _argmax(self, batch: Batch, states: Tensor) -> Integers:
         scores = self.network.arc_scores(states).cpu().double().numpy()
@@ -343,26 +346,12 @@ class DependencyParser(NetworkEstimator[ArcFactored]):
         parsed = replace(batch, heads=torch.from_numpy(heads).to(device_of(self.network)))
         return list(zip(_cut(heads[:, 1:], batch), self._best_labels(parsed, states)))
 
-    def _posterior(self, scores: NDArray[np.float64], temperature: float) -> Distribution:
-        _, solution = sparsemap(
-            torch.from_numpy(scores)[None],
-            self._structure,
-            temperature=temperature,
-            return_solution=True,
-        )
-        found: Distribution = solution[0]
-        return found
-
 
 # The posterior over the trees of no words.
 NOTHING = Distribution(
     *(np.full((1, 1), -1), np.ones(1), np.zeros((1, 1)), 0.0, True, 0),
     *(np.zeros((1, 0), np.int32), np.zeros((1, 0), np.int32)),
 )
-
-
-def _tree(sentence: Sentence) -> LabelledTree:
-    return ([] if sentence.heads is None else sentence.heads), sentence.column(Field.DEPREL)
 
 
 def _cut(rows: NDArray[np.int64], batch: Batch) -> list[NDArray[np.int64]]:

@@ -1,2 +1,2 @@
-from didyma.applications.passages.embedding import PassageEmbedding as PassageEmbedding
+from didyma.applications.passages.ranker import PassageEmbedding as PassageEmbedding
 from didyma.applications.passages.ranker import PassageRanker as PassageRanker

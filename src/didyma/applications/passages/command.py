@@ -202,7 +202,7 @@ def embed(
 
     import numpy as np
 
-    from didyma.applications.passages.embedding import PassageEmbedding
+    from didyma.applications.passages.ranker import PassageEmbedding
     from didyma.data import Lists
     from didyma.data.numpy_file import write
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Annotated, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -19,14 +19,20 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from didyma import DataError
 from didyma.applications.networks.estimator import NetworkEstimator, device_of
-from didyma.applications.networks.numbering import PADDING, RESERVED, Numbering
-from didyma.applications.networks.word_vectors import Vectors, as_vectors, start_from
+from didyma.applications.networks.words import (
+    PADDING,
+    RESERVED,
+    Numbering,
+    Vectors,
+    as_vectors,
+    start_from,
+)
 from didyma.applications.passages.text_pairs import N_OVERLAPS, TextPairs, Texts, shape, tokenize
 from didyma.data import Lists
 from didyma.metrics import Evaluator
-from didyma.model import Saved
+from didyma.model import Model, Saved, State
 from didyma.nn import RankingLoss
-from didyma.ranking import losses
+from didyma.ranking import Featuriser, losses
 from didyma.ranking.feature_maps import FeatureMap
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -211,11 +217,11 @@ class PassageRanker(NetworkEstimator[PassageNetwork]):
                 "others that do not",
                 field="lists",
             )
-        known, given = _by_shape(*as_vectors(vectors, self.dimension))
+        given_words, matrix = _by_shape(*as_vectors(vectors, self.dimension))
         texts = judged.query_texts + judged.texts
         often = Numbering.build(([*map(shape, tokenize(text))] for text in texts), min_count=2)
-        self.words_ = sorted({*known, *often.words})
-        pairs, network = self._pairs(judged), self._start(known, given)
+        self.words_ = sorted({*given_words, *often.words})
+        pairs, network = self._pairs(judged), self._start(given_words, matrix)
 
         def batches(rng: np.random.Generator) -> list[Integers]:
             n_steps = -(-len(pairs) // self.batch_size)
@@ -270,12 +276,12 @@ class PassageRanker(NetworkEstimator[PassageNetwork]):
             similarity=self.similarity,
         )
 
-    def _start(self, known: Sequence[str], given: NDArray[np.float32]) -> PassageNetwork:
+    def _start(self, given_words: Sequence[str], matrix: NDArray[np.float32]) -> PassageNetwork:
         """The network before training, with the word vectors that are given."""
-        network = self._begin(lambda: self._build(given.shape[1]))
-        if known:
-            numbers = Numbering(self.words_).ids(known)
-            start_from(network.words, numbers, given, tune=self.tune_vectors)
+        network = self._begin(lambda: self._build(matrix.shape[1]))
+        if given_words:
+            numbers = Numbering(self.words_).ids(given_words)
+            start_from(network.words, numbers, matrix, tune=self.tune_vectors)
         else:
             with torch.no_grad():
                 network.words.weight *= SPREAD
@@ -293,6 +299,50 @@ class PassageRanker(NetworkEstimator[PassageNetwork]):
     def _pairs(self, lists: Lists) -> TextPairs:
         read = _read(lists, "lists", judged=False)
         return TextPairs(read, Numbering(self.words_), self.max_length)
+
+
+class PassageEmbedding(Featuriser):
+    """[φ(q), φ(d)] of a trained `PassageRanker`, 2 · filters columns.
+
+    It learned with the network, so that `fit` has nothing to do: the lists that another ranker
+    learns from may be others.
+
+    >>> asked, told = ["who sings ?", "who runs ?"], ["Ann sings .", "Bob runs ."]
+    >>> lists = Lists.of_texts(asked, [told, told], [[1, 0], [0, 1]])
+    >>> ranker = PassageRanker(dimension=4, filters=8, epochs=1).fit(lists)
+    >>> PassageEmbedding(ranker).fit(lists).transform(lists).shape
+    (4, 16)
+    """
+
+    def __init__(self, ranker: PassageRanker) -> None:
+        self.ranker = ranker
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name of each column."""
+        sides = ("question", "passage")
+        return tuple(f"{side}_{k}" for side in sides for k in range(self.ranker.filters))
+
+    def fit(self, lists: Lists) -> Self:
+        """Leave everything as it is."""
+        return self
+
+    def transform(self, lists: Lists) -> NDArray[np.float64]:
+        """The vectors of question and passage of each row."""
+        return self.ranker.embed(lists)
+
+    def state(self) -> State:
+        """The network and its words."""
+        arrays, record = Model.of(self.ranker).state()
+        return arrays, {"ranker": record}
+
+    @classmethod
+    def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
+        """The embedding by this network."""
+        ranker = Model.from_state(arrays, values["ranker"]).estimator
+        if not isinstance(ranker, PassageRanker):
+            raise ValueError(f"expected a PassageRanker, found {type(ranker).__name__}")
+        return cls(ranker)
 
 
 def _read(lists: Lists, field: str, *, judged: bool = True) -> Lists:
@@ -316,11 +366,11 @@ def _differing(lists: Lists) -> NDArray[np.bool_]:
 
 
 def _by_shape(
-    words: Sequence[str], given: NDArray[np.float32]
+    words: Sequence[str], matrix: NDArray[np.float32]
 ) -> tuple[list[str], NDArray[np.float32]]:
     """Words in their `shape`, each once, and their vectors."""
     first = {shape(word): row for row, word in reversed(list(enumerate(words)))}
-    return list(first), given[list(first.values())]
+    return list(first), matrix[list(first.values())]
 
 
 def _apply(
@@ -333,7 +383,7 @@ def _apply(
         for first in range(0, len(pairs), AT_ONCE):
             batch = pairs.batch(np.arange(first, min(first + AT_ONCE, len(pairs))))
             values.append(function(batch.queries.to(place), batch.passages.to(place)).cpu())
-        found = torch.cat(values).double().numpy()
-    placed = np.empty_like(found)
-    placed[pairs.rows] = found
-    return placed
+        by_list = torch.cat(values).double().numpy()
+    by_row = np.empty_like(by_list)
+    by_row[pairs.rows] = by_list
+    return by_row

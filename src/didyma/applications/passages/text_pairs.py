@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from didyma.applications.networks.numbering import Numbering
+from didyma.applications.networks.words import Numbering
 from didyma.data import Lists
 from didyma.text import fold, stems_of, stop_words
 
@@ -90,8 +90,8 @@ class TextPairs:
         rows: tuple[list[list[int]], ...] = ([], [], [], [])
         for number, passage in zip(self.lists.groups.codes.tolist(), self.lists.texts):
             asked, told = queries[number], read(passage)
-            found = (asked.ids, asked.overlaps(told), told.ids, told.overlaps(asked))
-            for column, numbers in zip(rows, found):
+            columns = (asked.ids, asked.overlaps(told), told.ids, told.overlaps(asked))
+            for column, numbers in zip(rows, columns):
                 column.append(numbers)
         self._columns = [_Ragged(column) for column in rows]
 
@@ -105,8 +105,8 @@ class TextPairs:
         first = np.repeat(groups.starts[lists] - (np.cumsum(sizes) - sizes), sizes)
         rows = first + np.arange(len(first))
         asked, shared, told, sharing = (column.padded(rows) for column in self._columns)
-        known = None if labels is None else labels[rows]
-        return PairBatch(Texts(asked, shared), Texts(told, sharing), known, sizes)
+        grades = None if labels is None else labels[rows]
+        return PairBatch(Texts(asked, shared), Texts(told, sharing), grades, sizes)
 
 
 class _Text(NamedTuple):
@@ -138,7 +138,7 @@ class _Ragged:
 @lru_cache(maxsize=1 << 16)
 def _key(word: str) -> tuple[str, int]:
     """What words of both texts are compared by, and the overlap if they agree."""
-    found = _PART.findall(fold(word))
-    if not found or found[0] in stop_words(LANGUAGE):
+    parts = _PART.findall(fold(word))
+    if not parts or parts[0] in stop_words(LANGUAGE):
         return word, STOP_WORD
-    return stems_of(["".join(found)], LANGUAGE)[0], SHARED
+    return stems_of(["".join(parts)], LANGUAGE)[0], SHARED

@@ -52,12 +52,14 @@ class TaggedSentences:
     def write_tagged(self, tags: str, guesses: Sequence[Sequence[str]], path: Path) -> None:
         """Write the sentences with other tags."""
         if not self.is_text:
-            replaced = (s.replaced({_field(tags): own}) for s, own in zip(self.sentences, guesses))
+            replaced = (
+                s.replaced({_field(tags): labels}) for s, labels in zip(self.sentences, guesses)
+            )
             conll.write(replaced, path)
             return
         with replace_when_done(path) as file:
-            for words, own in zip(self.words, guesses):
-                file.write(" ".join(f"{word}/{tag}" for word, tag in zip(words, own)) + "\n")
+            for words, labels in zip(self.words, guesses):
+                file.write(" ".join(f"{word}/{tag}" for word, tag in zip(words, labels)) + "\n")
 
     def nbest(self, tags: str, lists: Sequence[Any]) -> Lists:
         """The lists, with what the file says about their sentences.
@@ -65,19 +67,20 @@ class TaggedSentences:
         There are losses if all sentences have their tags.
         """
         gold = [sentence.column(_field(tags)) for sentence in self.sentences]
-        known = [not self.is_text and "_" not in column for column in gold]
+        is_tagged = [not self.is_text and "_" not in column for column in gold]
         inputs = [
-            Input(_joined(sentence.words), _joined(own) if is_known else None)
-            for sentence, own, is_known in zip(self.sentences, gold, known)
+            Input(_joined(sentence.words), _joined(column) if tagged else None)
+            for sentence, column, tagged in zip(self.sentences, gold, is_tagged)
         ]
         losses = None
-        if all(known):
+        if all(is_tagged):
             losses = [
-                [hamming(own, way) for way, _ in guesses] for own, guesses in zip(gold, lists)
+                [hamming(column, guess) for guess, _ in guesses]
+                for column, guesses in zip(gold, lists)
             ]
         return of_outputs(
             inputs,
-            [[_joined(way) for way, _ in guesses] for guesses in lists],
+            [[_joined(guess) for guess, _ in guesses] for guesses in lists],
             scores=[[score for _, score in guesses] for guesses in lists],
             losses=losses,
             ids=self._names(),
@@ -86,9 +89,9 @@ class TaggedSentences:
     def _names(self) -> list[str]:
         """The ids that comments give to sentences if these are distinct, otherwise numbers."""
         names = [sentence.sent_id for sentence in self.sentences]
-        given = [name for name in names if name is not None]
-        if len(set(given)) == len(names):
-            return given
+        ids = [name for name in names if name is not None]
+        if len(set(ids)) == len(names):
+            return ids
         return [str(number) for number in range(1, len(self.sentences) + 1)]
 
 

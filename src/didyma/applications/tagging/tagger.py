@@ -150,9 +150,9 @@ class TrigramTagger(Savable, Estimator):
         check_is_fitted(self)
         _check_texts(sentences, "sentences")
         entries, starts = self._decoder.encode(sentences)
-        found = np.zeros(len(entries), np.int64)
-        best_tags(self._decoder.model, entries, starts, found)
-        names = self._decoder.tags[found].tolist()
+        tags = np.zeros(len(entries), np.int64)
+        best_tags(self._decoder.model, entries, starts, tags)
+        names = self._decoder.tags[tags].tolist()
         return [names[start : stop - 2] for start, stop in pairwise(starts.tolist())]
 
     def n_best(self, sentences: Sequence[Sequence[str]], n: int = 10) -> list[list[Guess]]:
@@ -193,8 +193,8 @@ class TrigramTagger(Savable, Estimator):
             inside = order[fold::n_folds].tolist()
             outside = np.delete(order, np.s_[fold::n_folds]).tolist()
             tagger = clone(self).fit([sentences[i] for i in outside], [tags[i] for i in outside])
-            for i, found in zip(inside, tagger.n_best([sentences[i] for i in inside], n)):
-                guesses[i] = found
+            for i, best in zip(inside, tagger.n_best([sentences[i] for i in inside], n)):
+                guesses[i] = best
         return guesses
 
     def score(self, sentences: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]) -> float:
@@ -220,12 +220,12 @@ class TrigramTagger(Savable, Estimator):
 
     def _n_best(self, sentences: Sequence[Sequence[str]], n: int) -> Iterator[list[Guess]]:
         entries, starts = self._decoder.encode(sentences)
-        found = np.zeros((n, len(entries)), np.int64)
+        tags = np.zeros((n, len(entries)), np.int64)
         totals = np.empty((len(sentences), n))
-        n_best_tags(self._decoder.model, entries, starts, found, totals)
-        names = self._decoder.tags[found].tolist()
-        for (start, stop), own in zip(pairwise(starts.tolist()), totals.tolist()):
-            possible = [total for total in own if total > -math.inf]
+        n_best_tags(self._decoder.model, entries, starts, tags, totals)
+        names = self._decoder.tags[tags].tolist()
+        for (start, stop), of_sentence in zip(pairwise(starts.tolist()), totals.tolist()):
+            possible = [total for total in of_sentence if total > -math.inf]
             yield [(names[r][start : stop - 2], total) for r, total in enumerate(possible)]
 
     def _check_parameters(self) -> None:
@@ -287,11 +287,13 @@ class TrigramTagger(Savable, Estimator):
         starts = np.searchsorted(lengths, np.arange(lengths[-1] + 2))
         levels = [sp.csr_array(counts[:1] / counts[:1].sum())]
         for last, (start, stop) in zip(starts, pairwise(starts[1:])):
-            own = counts[start:stop]
-            total = own.sum(axis=1)
+            level = counts[start:stop]
+            total = level.sum(axis=1)
             k = self._confidence(total)
             shorter = levels[-1][parents[start:stop] - last]
-            share = sp.csr_array(sp.diags_array(k / total) @ own + sp.diags_array(1 - k) @ shorter)
+            share = sp.csr_array(
+                sp.diags_array(k / total) @ level + sp.diags_array(1 - k) @ shorter
+            )
             levels.append(_without(share, self.threshold * share.max(axis=1).toarray()))
         return suffixes, sp.csr_array(sp.vstack(levels))
 
@@ -301,8 +303,8 @@ class TrigramTagger(Savable, Estimator):
         ones = np.ones(len(corpus.words))
         seen = sp.csr_array((ones, (corpus.words, corpus.tags)), shape=(len(self.words_), n_tags))
         suffixes = _Suffixes(self.suffixes_)
-        own = [suffixes.find(word, begins=False) for word in self.words_]
-        expected = self.prior * shares[own]
+        nodes = [suffixes.find(word, begins=False) for word in self.words_]
+        expected = self.prior * shares[nodes]
         expected = _without(expected, self.threshold * (seen.sum(axis=1) + self.prior))
         weights = sp.csr_array(sp.vstack([seen + expected, self.prior * shares]))
         weights.sort_indices()
@@ -354,8 +356,10 @@ class _Suffixes:
 
     def find(self, word: str, *, begins: bool) -> int:
         """The longest suffix of a word that is known; the empty one always is."""
-        known = (key for key in reversed(_chain(word, begins, self.longest)) if key in self.node_of)
-        return self.node_of[next(known)]
+        present = (
+            key for key in reversed(_chain(word, begins, self.longest)) if key in self.node_of
+        )
+        return self.node_of[next(present)]
 
 
 class _Decoder:
@@ -401,21 +405,21 @@ class _Decoder:
         """Sentences as a stream of entries, and where each starts."""
         entries, starts = [self.boundary, self.boundary], [2]
         for sentence in sentences:
-            own = [self.words.get(word, -1) for word in sentence]
-            if -1 in own:
-                own = [
+            numbers = [self.words.get(word, -1) for word in sentence]
+            if -1 in numbers:
+                numbers = [
                     self.unknown(sentence[i], begins=i == 0) if entry < 0 else entry
-                    for i, entry in enumerate(own)
+                    for i, entry in enumerate(numbers)
                 ]
-            entries += own
+            entries += numbers
             entries += (self.boundary, self.boundary)
             starts.append(len(entries))
         return np.array(entries), np.array(starts)
 
     def unknown(self, word: str, *, begins: bool) -> int:
         """The entry of a word that was not seen."""
-        if begins and (known := self.words.get(word.lower())) is not None:
-            return known
+        if begins and (entry := self.words.get(word.lower())) is not None:
+            return entry
         return len(self.words) + self.suffixes.find(word, begins=begins)
 
 
@@ -438,10 +442,10 @@ def _chain(word: str, begins: bool, longest: int) -> list[str]:
 
 def _without(shares: sp.csr_array, least: ArrayLike) -> sp.csr_array:
     """What is not less than a value for each row."""
-    kept = sp.csr_array(shares)
-    kept.data[kept.data < np.repeat(np.ravel(least), np.diff(kept.indptr))] = 0.0
-    kept.eliminate_zeros()
-    return kept
+    sparse = sp.csr_array(shares)
+    sparse.data[sparse.data < np.repeat(np.ravel(least), np.diff(sparse.indptr))] = 0.0
+    sparse.eliminate_zeros()
+    return sparse
 
 
 def _sound(runs: Runs, n_rows: int, n_tags: int) -> bool:
@@ -456,8 +460,8 @@ def _sound(runs: Runs, n_rows: int, n_tags: int) -> bool:
     )
 
 
-def _numbers(texts: Sequence[str], known: Sequence[str]) -> Integers:
-    number_of = {text: number for number, text in enumerate(known)}
+def _numbers(texts: Sequence[str], vocabulary: Sequence[str]) -> Integers:
+    number_of = {text: number for number, text in enumerate(vocabulary)}
     return np.fromiter(map(number_of.__getitem__, texts), np.int64, len(texts))
 
 
@@ -478,7 +482,7 @@ def _check_tags(sentences: Sequence[Sequence[str]], tags: Sequence[Sequence[str]
             f"expected as many lists as there are sentences, {len(sentences)}, found {len(tags)}"
         )
         raise DataError(problem, field="tags")
-    for i, (words, own) in enumerate(zip(sentences, tags)):
-        if len(words) != len(own):
-            problem = f"expected {len(words)} tags, one for each word, found {len(own)}"
+    for i, (words, labels) in enumerate(zip(sentences, tags)):
+        if len(words) != len(labels):
+            problem = f"expected {len(words)} tags, one for each word, found {len(labels)}"
             raise DataError(problem, field=f"tags[{i}]")

@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from didyma.data.lists import Lists
-from didyma.errors import DataError
+from didyma.errors import DataError, check_choice
 from didyma.files import PathName, format_suffix, read_lines, replace_when_done
 from didyma.nbest.formats import json_lines, moses
-from didyma.nbest.formats.collector import Collector
-from didyma.nbest.formats.lines import Lines
+from didyma.nbest.formats.collector import collect
 from didyma.nbest.formats.outputs import Input, Output, inputs_of, of_outputs, outputs_of
 
 __all__ = [
@@ -49,18 +48,17 @@ def read(
     >>> [(output.text, output.features) for output in lists.items], lists.scores.tolist()
     ([('a b', {'lm': -2.0}), ('b', {'lm': -1.0})], [-3.0, -4.0])
     """
-    lines = Lines(path)
-    collector = Collector(lines)
-    (json_lines if lines.are_json else moses).collect(lines, loss, collector)
-    lists = collector.lists()
-    records = inputs_of(lists)
+    lines = [(number, line) for number, line in enumerate(read_lines(path), 1) if line.strip()]
+    format = json_lines if lines and _is_json(lines[0][1]) else moses
+    lists = collect(path, format.records_of(path, lines, loss))
+    queries = inputs_of(lists)
     if inputs is not None:
-        texts = _parallel(inputs, path, len(records))
-        records = [replace(record, text=text) for record, text in zip(records, texts)]
+        texts = _parallel(inputs, path, len(queries))
+        queries = [replace(query, text=text) for query, text in zip(queries, texts)]
     if references is not None:
-        texts = _parallel(references, path, len(records))
-        records = [replace(record, reference=text) for record, text in zip(records, texts)]
-    return replace(lists, queries=records)
+        texts = _parallel(references, path, len(queries))
+        queries = [replace(query, reference=text) for query, text in zip(queries, texts)]
+    return replace(lists, queries=queries)
 
 
 def write(lists: Lists, path: PathName, *, format: str | None = None, loss: str = "loss") -> None:
@@ -78,15 +76,18 @@ def write(lists: Lists, path: PathName, *, format: str | None = None, loss: str 
     """
     if format is None:
         format = "jsonl" if format_suffix(path) in (".jsonl", ".json") else "moses"
-    if format not in FORMATS:
-        raise DataError(f"expected 'jsonl' or 'moses', found {format!r}", field="format")
+    check_choice(format, FORMATS, "format")
     with replace_when_done(path) as file:
         file.writelines(f"{line}\n" for line in FORMATS[format].lines_of(lists, loss))
 
 
 def is_jsonl(path: PathName) -> bool:
     """Whether a file holds JSON lines: its first character is a brace."""
-    return Lines(path).are_json
+    return _is_json(next((line for line in read_lines(path) if line.strip()), ""))
+
+
+def _is_json(line: str) -> bool:
+    return line.lstrip().startswith("{")
 
 
 def _parallel(path: PathName, of: PathName, n_lists: int) -> list[str]:

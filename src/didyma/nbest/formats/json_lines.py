@@ -12,75 +12,109 @@ candidate) and ``reference_vector`` are lists of numbers, and any further keys a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+import numpy as np
 
 from didyma.data.json_lines import parse_json
 from didyma.data.lists import Lists
-from didyma.errors import DataError
-from didyma.nbest.formats.collector import Collector
-from didyma.nbest.formats.lines import Lines, kind_of
-from didyma.nbest.formats.outputs import Input, Output, inputs_of, outputs_of
+from didyma.errors import DataError, placed
+from didyma.files import PathName
+from didyma.nbest.formats.collector import ListRecord, check_loss
+from didyma.nbest.formats.outputs import Input, Output, Vector, inputs_of, outputs_of
 
 
-def collect(lines: Lines, loss: str, collector: Collector) -> None:
-    """Read all lists of a file."""
-    for place, text in enumerate(lines):
-        try:
-            record = parse_json(text)
-        except ValueError as error:
-            lines.fail(f"expected a JSON object ({error})")
-        if not isinstance(record, dict):
-            lines.fail(f"expected a JSON object, found {kind_of(record)}")
-        candidates = record.pop("candidates", None)
-        if not isinstance(candidates, list):
-            lines.fail(f"expected a list, found {kind_of(candidates)}", "candidates")
-        outputs = [
-            _output(lines, f"candidates[{k}]", fields, loss) for k, fields in enumerate(candidates)
-        ]
-        name = record.pop("id", place)
-        if not isinstance(name, (str, int)) or isinstance(name, bool):
-            lines.fail(f"expected a text or an integer, found {kind_of(name)}", "id")
-        input = Input(
-            lines.text(record.pop("input", None), "input"),
-            lines.text(record.pop("reference", None), "reference"),
-            lines.vector(record.pop("vector", None), "vector"),
-            lines.vector(record.pop("reference_vector", None), "reference_vector"),
-            record,
-        )
-        collector.begin(str(name), input)
-        for output, score, cost in outputs:
-            collector.add(output, score, cost)
-        collector.end()
+def records_of(path: PathName, lines: Iterable[tuple[int, str]], loss: str) -> Iterator[ListRecord]:
+    """The lists of a file, of which these are the lines with their numbers."""
+    for place, (line, text) in enumerate(lines):
+        with placed(path, line):
+            record = _record(line, text, place, loss)
+        yield record
 
 
-def _output(
-    lines: Lines, place: str, fields: Any, loss: str
-) -> tuple[Output, float | None, float | None]:
+def _record(line: int, text: str, place: int, loss: str) -> ListRecord:
+    try:
+        record = parse_json(text)
+    except ValueError as error:
+        raise DataError(f"expected a JSON object ({error})") from None
+    if not isinstance(record, dict):
+        raise DataError(f"expected a JSON object, found {_kind_of(record)}")
+    candidates = record.pop("candidates", None)
+    if not isinstance(candidates, list):
+        raise DataError(f"expected a list, found {_kind_of(candidates)}", field="candidates")
+    outputs = [_output(f"candidates[{k}]", fields, loss) for k, fields in enumerate(candidates)]
+    name = record.pop("id", place)
+    if not isinstance(name, (str, int)) or isinstance(name, bool):
+        raise DataError(f"expected a text or an integer, found {_kind_of(name)}", field="id")
+    input = Input(
+        _text(record.pop("input", None), "input"),
+        _text(record.pop("reference", None), "reference"),
+        _vector(record.pop("vector", None), "vector"),
+        _vector(record.pop("reference_vector", None), "reference_vector"),
+        record,
+    )
+    columns = zip(*outputs) if outputs else ([], [], [])
+    return ListRecord(line, str(name), input, *columns)
+
+
+def _output(place: str, fields: Any, loss: str) -> tuple[Output, float | None, float | None]:
     """An output with its score and its loss."""
     if not isinstance(fields, dict):
-        lines.fail(f"expected an object with a text, found {kind_of(fields)}", place)
-    text = lines.text(fields.pop("text", None), f"{place}.text")
+        problem = f"expected an object with a text, found {_kind_of(fields)}"
+        raise DataError(problem, field=place)
+    text = _text(fields.pop("text", None), f"{place}.text")
     if text is None:
-        lines.fail("expected a text, found none", f"{place}.text")
+        raise DataError("expected a text, found none", field=f"{place}.text")
     features = fields.pop("features", None)
     if features is not None:
         if not isinstance(features, dict):
-            kind = kind_of(features)
-            lines.fail(f"expected names with numbers, found {kind}", f"{place}.features")
+            problem = f"expected names with numbers, found {_kind_of(features)}"
+            raise DataError(problem, field=f"{place}.features")
         features = {
-            name: lines.number_of(value, f"{place}.features.{name}")
-            for name, value in features.items()
+            name: _number(value, f"{place}.features.{name}") for name, value in features.items()
         }
     score, cost = fields.pop("score", None), fields.pop(loss, None)
     if cost is None and features:
         cost = features.pop(loss, None)
-    vector = lines.vector(fields.pop("vector", None), f"{place}.vector")
-    return (
-        Output(text, features, vector, fields),
-        None if score is None else lines.number_of(score, f"{place}.score"),
-        None if cost is None else lines.loss(cost, f"{place}.{loss}"),
-    )
+    vector = _vector(fields.pop("vector", None), f"{place}.vector")
+    if score is not None:
+        score = _number(score, f"{place}.score")
+    if cost is not None:
+        cost = check_loss(_number(cost, f"{place}.{loss}"), f"{place}.{loss}")
+    return Output(text, features, vector, fields), score, cost
+
+
+def _text(value: Any, field: str) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise DataError(f"expected a text, found {_kind_of(value)}", field=field)
+    return value
+
+
+def _vector(value: Any, field: str) -> Vector | None:
+    if value is None:
+        return None
+    if not isinstance(value, list):
+        raise DataError(f"expected a list of numbers, found {_kind_of(value)}", field=field)
+    return np.array([_number(x, f"{field}[{k}]") for k, x in enumerate(value)], np.float64)
+
+
+def _number(value: Any, field: str) -> float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise DataError(f"expected a number, found {_kind_of(value)}", field=field)
+    try:
+        if math.isfinite(number := float(value)):
+            return number
+    except OverflowError:
+        pass
+    raise DataError(f"expected a finite number, found {value!r:.20}", field=field)
+
+
+def _kind_of(value: Any) -> str:
+    """What JSON calls a value."""
+    names = {type(None): "none", dict: "an object", list: "a list", str: "a text"}
+    return names.get(type(value), "true or false" if isinstance(value, bool) else "a number")
 
 
 def lines_of(lists: Lists, loss: str) -> Iterator[str]:

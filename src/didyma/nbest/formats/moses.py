@@ -10,67 +10,89 @@ where the values of a name with several are called ``tm.1``, ``tm.2``, those wit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
+from typing import TypeAlias
 
 from didyma.data.lists import Lists
-from didyma.errors import DataError
-from didyma.nbest.formats.collector import Collector
-from didyma.nbest.formats.lines import Lines
+from didyma.errors import DataError, placed
+from didyma.files import PathName
+from didyma.nbest.formats.collector import ListRecord, check_loss
 from didyma.nbest.formats.outputs import Input, Output, outputs_of
 
 SEPARATOR = "|||"
 ALIGNMENT = "alignment"
 
-
-def collect(lines: Lines, loss: str, collector: Collector) -> None:
-    """Read all lists of a file."""
-    current = None
-    for line in lines:
-        parts = [part.strip() for part in line.split(SEPARATOR)]
-        if len(parts) < 4:
-            lines.fail(
-                f"expected id ||| text ||| features ||| total, found {len(parts)} "
-                f"part{'s' if len(parts) > 1 else ''}"
-            )
-        name, text, columns, total, *rest = parts
-        if not name:
-            lines.fail("expected a text, found none", "id")
-        features = _features(lines, columns)
-        cost = features.pop(loss, None)
-        other = {ALIGNMENT: f" {SEPARATOR} ".join(rest)} if rest else {}
-        score = lines.parsed(total, "total")
-        cost = None if cost is None else lines.loss(cost, loss)
-        if name != current:
-            if current is not None:
-                collector.end()
-            collector.begin(name, Input())
-            current = name
-        collector.add(Output(text, features, other=other), score, cost)
-    if current is not None:
-        collector.end()
+# Id, number of the line, output, score and loss.
+Row: TypeAlias = "tuple[str, int, Output, float, float | None]"
 
 
-def _features(lines: Lines, columns: str) -> dict[str, float]:
+def records_of(path: PathName, lines: Iterable[tuple[int, str]], loss: str) -> Iterator[ListRecord]:
+    """The lists of a file, of which these are the lines with their numbers."""
+    for name, rows in groupby(_rows(path, lines, loss), key=itemgetter(0)):
+        _, numbers, outputs, scores, losses = zip(*rows)
+        yield ListRecord(numbers[0], name, Input(), outputs, scores, losses)
+
+
+def _rows(path: PathName, lines: Iterable[tuple[int, str]], loss: str) -> Iterator[Row]:
+    for number, line in lines:
+        with placed(path, number):
+            row = _row(number, line, loss)
+        yield row
+
+
+def _row(number: int, line: str, loss: str) -> Row:
+    parts = [part.strip() for part in line.split(SEPARATOR)]
+    if len(parts) < 4:
+        raise DataError(
+            f"expected id ||| text ||| features ||| total, found {len(parts)} "
+            f"part{'s' if len(parts) > 1 else ''}"
+        )
+    name, text, columns, total, *rest = parts
+    if not name:
+        raise DataError("expected a text, found none", field="id")
+    features = _features(columns)
+    cost = features.pop(loss, None)
+    other = {ALIGNMENT: f" {SEPARATOR} ".join(rest)} if rest else {}
+    score = _number(total, "total")
+    if cost is not None:
+        check_loss(cost, loss)
+    return name, number, Output(text, features, other=other), score, cost
+
+
+def _features(columns: str) -> dict[str, float]:
     named: dict[str, list[float]] = {}
     name = ""
     for word in columns.split():
         if word.endswith("="):
             name = word[:-1]
             if not name or name in named:
-                lines.fail(f"expected a new name, found {word!r}", "features")
+                raise DataError(f"expected a new name, found {word!r}", field="features")
             named[name] = []
         else:
-            named.setdefault(name, []).append(lines.parsed(word, name or "features"))
+            named.setdefault(name, []).append(_number(word, name or "features"))
     features: dict[str, float] = {}
     for name, values in named.items():
         if not values:
-            lines.fail("expected a number after the name, found none", name)
+            raise DataError("expected a number after the name, found none", field=name)
         if name and len(values) == 1:
             features[name] = values[0]
         else:
             prefix = f"{name}." if name else ""
             features |= {f"{prefix}{k}": value for k, value in enumerate(values, 1)}
     return features
+
+
+def _number(word: str, field: str) -> float:
+    try:
+        number = math.nan if "_" in word else float(word)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise DataError(f"expected a finite number, found {word!r}", field=field)
+    return number
 
 
 def lines_of(lists: Lists, loss: str) -> Iterator[str]:

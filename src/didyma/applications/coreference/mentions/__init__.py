@@ -17,7 +17,6 @@ that is definite, possessive or neither.
 ['same gender, name before pronoun']
 """
 
-from didyma.applications.coreference.mentions.names import FEATURES
-from didyma.applications.coreference.mentions.pairs import pair_features
+from didyma.applications.coreference.mentions.pairs import FEATURES, pair_features
 
 __all__ = ["FEATURES", "pair_features"]

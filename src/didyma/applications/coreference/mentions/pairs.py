@@ -2,51 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, chain, pairwise, product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.applications.coreference.mentions.english import TO_BE
-from didyma.applications.coreference.mentions.names import (
-    AGREEMENT,
-    FEATURES,
-    FORMS,
-    KINDS,
-    MATCHES,
-    MENTIONS,
-    NAME,
-    NAME_KINDS,
-    NOUN_KINDS,
-    OTHERS,
-    PERSONS,
-    SENTENCES,
-    SETTINGS,
-)
-from didyma.applications.coreference.mentions.reading import Integers, Mentions, read
+from didyma.applications.coreference.mentions.reading import FORMS, NAME, Integers, Mentions, read
 from didyma.applications.coreference.reader import Document
 from didyma.applications.coreference.task import MentionPairs
 
 Flags = NDArray[np.bool_]
 
+SENTENCES = (0, 1, 2, 3, 5, 9, 17)  # least distance of each bin
+MENTIONS = (1, 2, 3, 5, 9, 17, 33, 65)
 
-class _Columns:
-    """Indicators of all pairs, filled in the order of `FEATURES`."""
+# How the two mentions of a pair appear, in document order.
+KINDS = (
+    "pronouns",
+    "name before pronoun",
+    "noun before pronoun",
+    "pronoun before noun",
+    "names",
+    "nouns",
+    "name and noun",
+)
+NOUN_KINDS = KINDS[4:]
+NAME_KINDS = ("name before pronoun", "names", "name and noun")
+AGREEMENT = ("same gender", "other gender", "same number", "other number")
+MATCHES = (
+    "same text",
+    "same content words",
+    "same head",
+    "same head, other modifiers",
+    "content words within the other's",
+    "half of the content words shared",
+    "some content words shared",
+    "no content words shared",
+    "same length",
+    "second longer",
+)
+PERSONS = (
+    "first person, agreeing",
+    "first person, not agreeing",
+    "second person",
+    "third person, agreeing",
+    "third person, not agreeing",
+    "I and you",
+    "first and third person",
+    "second and third person",
+    "other pronouns",
+)
+SETTINGS = ("no quotation", "one quotation", "two quotations", "one quoted")
+OTHERS = (
+    "nested",
+    "side by side",
+    "comma between",
+    "form of to be between",
+    "same speaker",
+    "other speaker",
+)
+
+
+def _bins(least: Sequence[int], unit: str) -> list[str]:
+    names = [
+        str(low) if following == low + 1 else f"{low}-{following - 1}"
+        for low, following in pairwise(least)
+    ]
+    return [f"{name} {unit} apart" for name in (*names, f"{least[-1]} or more")]
+
+
+def _each(kinds: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{name}, {kind}" for kind in kinds for name in names)
+
+
+# Names of the features, group by group.
+GROUPS: dict[str, tuple[str, ...]] = {
+    "any": ("any pair",),
+    "forms": tuple(f"{first} before {second}" for first, second in product(FORMS, FORMS)),
+    "sentences": _each(KINDS, _bins(SENTENCES, "sentences")),
+    "mentions": _each(KINDS, _bins(MENTIONS, "mentions")),
+    "agreement": _each(KINDS, AGREEMENT),
+    "nearest": _each(KINDS, ("nearest that agrees",)),
+    "nearest name": _each(NAME_KINDS, ("nearest name that agrees",)),
+    "matches": _each(NOUN_KINDS, MATCHES),
+    "persons": tuple(f"{persons}, {setting}" for persons in PERSONS for setting in SETTINGS),
+    "others": OTHERS,
+}
+FEATURES = tuple(chain.from_iterable(GROUPS.values()))
+_BEGINS = dict(zip(GROUPS, accumulate(map(len, GROUPS.values()), initial=0)))
+
+
+class _Indicators:
+    """Indicators of all pairs, shape (n_pairs, len(FEATURES))."""
 
     def __init__(self, n_pairs: int) -> None:
         self.features = np.zeros((n_pairs, len(FEATURES)), np.uint8)
-        self._first = np.arange(n_pairs) * len(FEATURES)
-        self._begin = 0
+        self._rows = np.arange(n_pairs) * len(FEATURES)
 
-    def mark(self, on: Any, column: Any) -> None:
-        """Set the column, counted within the present group, of each pair where ``on``."""
-        places = (self._first + self._begin + column)[on]
+    def mark(self, group: str, column: Any, on: Any = slice(None)) -> None:
+        """Set a column of a group, which may be another one for each pair, where ``on``."""
+        places = (self._rows + _BEGINS[group] + column)[on]
         self.features.ravel()[places] = 1
-
-    def close(self, size: int) -> None:
-        """End a group of so many columns."""
-        self._begin += size
 
 
 def pair_features(document: Document) -> MentionPairs:
@@ -56,65 +115,59 @@ def pair_features(document: Document) -> MentionPairs:
     """
     n = len(document.mentions)
     i, j = np.triu_indices(n, 1)
-    columns = _Columns(len(i))
+    indicators = _Indicators(len(i))
     if len(i):
-        _fill(columns, document, read(document), i, j)
-    return MentionPairs(n, columns.features)
+        _fill(indicators, document, read(document), i, j)
+    return MentionPairs(n, indicators.features)
 
 
 def _fill(
-    columns: _Columns, document: Document, mentions: Mentions, i: Integers, j: Integers
+    indicators: _Indicators, document: Document, mentions: Mentions, i: Integers, j: Integers
 ) -> None:
+    mark = indicators.mark
     form, person = mentions.form, mentions.person
     number, gender = mentions.number, mentions.gender
-    every = np.ones(len(i), np.bool_)
     kind = _kind(form[i], form[j])
-    noun_kind = np.maximum(kind - KINDS.index(NOUN_KINDS[0]), 0)
-    nouns = kind >= KINDS.index(NOUN_KINDS[0])
+    noun_kind = kind - KINDS.index(NOUN_KINDS[0])
+    nouns = noun_kind >= 0
     nested = mentions.stop[j] <= mentions.stop[i]
 
-    columns.mark(every, 0)
-    columns.close(1)
-    columns.mark(every, form[i] * len(FORMS) + form[j])
-    columns.close(len(FORMS) ** 2)
+    mark("any", 0)
+    mark("forms", form[i] * len(FORMS) + form[j])
     apart = mentions.sentence[j] - mentions.sentence[i]
-    for distance, least in ((apart, SENTENCES), (j - i, MENTIONS)):
-        columns.mark(every, kind * len(least) + np.searchsorted(least, distance, "right") - 1)
-        columns.close(len(KINDS) * len(least))
+    for group, distance, least in (
+        ("sentences", apart, SENTENCES),
+        ("mentions", j - i, MENTIONS),
+    ):
+        mark(group, kind * len(least) + np.searchsorted(least, distance, "right") - 1)
 
     gendered, numbered = (t[i] * t[j] > 0 for t in (gender, number))
     other_gender = gendered & (gender[i] != gender[j])
     other_number = numbered & (number[i] != number[j])
     agreement = (gendered & ~other_gender, other_gender, numbered & ~other_number, other_number)
     for column, on in enumerate(agreement):
-        columns.mark(on, kind * len(AGREEMENT) + column)
-    columns.close(len(KINDS) * len(AGREEMENT))
+        mark("agreement", kind * len(AGREEMENT) + column, on)
 
     # A noun has person 0: it may agree with a third person, not with a first or second one.
     low, high = np.minimum(person[i], person[j]), np.maximum(person[i], person[j])
     same_person = (low == high) | ((low == 0) & (high == 3))
     agrees = same_person & ~other_gender & ~other_number & ~nested
     agrees &= ~nouns | (mentions.head[i] == mentions.head[j])
-    columns.mark(agrees & (i == _nearest(agrees, i, j, len(form))[j]), kind)
-    columns.close(len(KINDS))
+    mark("nearest", kind, agrees & (i == _nearest(agrees, i, j, len(form))[j]))
     named = agrees & (form[i] == NAME)
     named &= i == _nearest(named, i, j, len(form))[j]
     for column, name in enumerate(NAME_KINDS):
-        columns.mark(named & (kind == KINDS.index(name)), column)
-    columns.close(len(NAME_KINDS))
+        mark("nearest name", column, named & (kind == KINDS.index(name)))
 
     for column, on in enumerate(_matches(mentions, i, j)):
-        columns.mark(nouns & on, noun_kind * len(MATCHES) + column)
-    columns.close(len(NOUN_KINDS) * len(MATCHES))
+        mark("matches", noun_kind * len(MATCHES) + column, nouns & on)
 
-    pronouns = kind == KINDS.index("pronouns")
-    persons = _persons(mentions, i, j, ~other_gender & ~other_number)
-    columns.mark(pronouns, persons * len(SETTINGS) + _setting(mentions.quotation, i, j))
-    columns.close(len(PERSONS) * len(SETTINGS))
+    persons = _persons(low, high, ~other_gender & ~other_number)
+    setting = _setting(mentions.quotation, i, j)
+    mark("persons", persons * len(SETTINGS) + setting, kind == KINDS.index("pronouns"))
 
     for column, on in enumerate(_others(document, mentions, i, j, nested)):
-        columns.mark(on, column)
-    columns.close(len(OTHERS))
+        mark("others", column, on)
 
 
 def _kind(first: Integers, second: Integers) -> Integers:
@@ -158,10 +211,8 @@ def _matches(mentions: Mentions, i: Integers, j: Integers) -> Iterator[Flags]:
     yield length[i] < length[j]
 
 
-def _persons(mentions: Mentions, i: Integers, j: Integers, agree: Flags) -> Integers:
-    """Index into `PERSONS` from two pronouns."""
-    person = mentions.person
-    low, high = np.minimum(person[i], person[j]), np.maximum(person[i], person[j])
+def _persons(low: Integers, high: Integers, agree: Flags) -> Integers:
+    """Index into `PERSONS` from the lower and the higher person of two pronouns."""
     cases = [
         (low == 1) & (high == 1) & agree,
         (low == 1) & (high == 1),

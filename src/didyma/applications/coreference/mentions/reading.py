@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.applications.coreference.mentions import english
-from didyma.applications.coreference.mentions.names import DEFINITE, NAME, OTHER, POSSESSIVE
 from didyma.applications.coreference.reader import Document
 
 Integers = NDArray[np.int64]
+
+FORMS = ("I", "you", "he", "one", "name", "definite", "possessive", "other")
+NAME, DEFINITE, POSSESSIVE, OTHER = range(4, 8)  # the forms before are pronouns
 
 
 class _Traits(NamedTuple):
@@ -47,23 +49,22 @@ def read(document: Document) -> Mentions:
     lowered = [[word.casefold() for word in span] for span in spans]
     heads = [_head(span) for span in lowered]
     contents = [[word for word in span if word not in english.EMPTY] or span for span in lowered]
-    number: dict[str, int] = {}
-    columns = [[number.setdefault(word, len(number)) for word in words] for words in contents]
-    content = np.zeros((len(spans), len(number)), np.float32)
-    for row, own in zip(content, columns):
-        row[own] = 1.0
-    traits = np.array([_traits(span, head) for span, head in zip(spans, heads)], np.int64).reshape(
-        -1, 4
-    )
+    column_of: dict[str, int] = {}
+    columns = [[column_of.setdefault(word, len(column_of)) for word in words] for words in contents]
+    content = np.zeros((len(spans), len(column_of)), np.float32)
+    for row, words_of_row in zip(content, columns):
+        row[words_of_row] = 1.0
+    rows = np.array([_traits(span, head) for span, head in zip(spans, heads)], np.int64)
+    form, person, number, gender = rows.reshape(-1, 4).T
     start = np.array([m.start for m in document.mentions], np.int64)
     return Mentions(
         start,
         np.array([m.stop for m in document.mentions], np.int64),
         document.sentences[start],
-        traits[:, 0],
-        traits[:, 1],
-        traits[:, 2],
-        traits[:, 3],
+        form,
+        person,
+        number,
+        gender,
         _numbers([" ".join(span) for span in lowered]),
         _numbers([span[head] for span, head in zip(lowered, heads)]),
         content,
@@ -86,7 +87,7 @@ def _traits(words: Sequence[str], head: int) -> _Traits:
     if len(words) == 1 and lowered[0] in english.PRONOUNS:
         person, number, gender = english.PRONOUNS[lowered[0]]
         return _Traits(person - 1, person, number, gender)
-    own, first = lowered[head], lowered[0]
+    noun, first = lowered[head], lowered[0]
     owners = [place for place, word in enumerate(lowered[:head]) if word in ("'s", "'")]
     if words[head][:1].isupper():
         form = NAME
@@ -96,10 +97,10 @@ def _traits(words: Sequence[str], head: int) -> _Traits:
         form = POSSESSIVE if owners or first in english.POSSESSIVE else OTHER
     # A title or given name before the head of a name tells its gender, but not that of an owner.
     told = lowered[owners[-1] + 1 if owners else 0 : head] if form == NAME else []
-    known = (english.GENDER[word] for word in (own, *told) if word in english.GENDER)
-    gender = next(known, english.UNKNOWN)
-    several = own in english.PLURALS or (
-        form != NAME and own.endswith("s") and not own.endswith(english.SINGULAR_ENDINGS)
+    genders = (english.GENDER[word] for word in (noun, *told) if word in english.GENDER)
+    gender = next(genders, english.UNKNOWN)
+    several = noun in english.PLURALS or (
+        form != NAME and noun.endswith("s") and not noun.endswith(english.SINGULAR_ENDINGS)
     )
     plural = several or "and" in lowered[:head]
     return _Traits(form, 0, english.PLURAL if plural else english.SINGULAR, gender)

@@ -1,12 +1,20 @@
-"""Words as numbers: 0 pads, 1 is any word that was not seen in training."""
+"""Words as numbers (0 pads, 1 is any word that was not seen in training) and as given vectors."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
+import numpy as np
 import torch
-from torch import Tensor
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor, nn
+
+from didyma import DataError
+
+# Words and the vector of each, as `didyma.data.word_vectors.read` gives them.
+Vectors: TypeAlias = "tuple[Sequence[str], ArrayLike]"
 
 PADDING, UNKNOWN = 0, 1
 RESERVED = 2
@@ -52,3 +60,28 @@ def pad(rows: Sequence[Sequence[int]]) -> Tensor:
     for row, numbers in zip(padded, rows):
         row[: len(numbers)] = torch.tensor(numbers, dtype=torch.long)
     return padded
+
+
+def as_vectors(vectors: Vectors | None, dimension: int) -> tuple[list[str], NDArray[np.float32]]:
+    """Words and a matrix of their vectors; of no words, in the dimension wanted, without any."""
+    if vectors is None:
+        return [], np.zeros((0, dimension), np.float32)
+    words, matrix = list(vectors[0]), np.asarray(vectors[1], dtype=np.float32)
+    if not words:
+        raise DataError("expected vectors of some words, found none", field="vectors")
+    if matrix.ndim != 2 or len(matrix) != len(words) or not matrix.size:
+        raise DataError(
+            f"expected a vector for each of {len(words)} words, found shape {matrix.shape}",
+            field="vectors",
+        )
+    return words, matrix
+
+
+def start_from(
+    embedding: nn.Embedding, numbers: Sequence[int], matrix: NDArray[np.float32], *, tune: bool
+) -> None:
+    """Give the rows ``numbers`` these vectors, and others the same spread; train them or not."""
+    with torch.no_grad():
+        embedding.weight *= float(matrix.std())
+        embedding.weight[list(numbers)] = torch.from_numpy(matrix)
+    embedding.weight.requires_grad_(tune)

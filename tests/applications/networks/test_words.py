@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from didyma.applications.networks.numbering import PADDING, UNKNOWN, Numbering, pad
+from didyma.applications.networks.words import PADDING, UNKNOWN, Numbering, pad
 
 SENTENCES = st.lists(st.lists(st.sampled_from("abcde"), max_size=5), min_size=1, max_size=5)
 

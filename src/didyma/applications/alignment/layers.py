@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from didyma import DataError
+from didyma.errors import check_choice
 from didyma.nn import sparsemap
 from didyma.polytope import Distributions
 from didyma.structures import Chain, DistanceBins, Matching
@@ -47,11 +47,25 @@ class SoftmaxAlignment(nn.Module):
             for side, size in enumerate(scores.shape[1:])
         )
         inside = (rows[:, :, None] & columns[:, None, :]).to(scores.device)
-        kept = scores.masked_fill(~inside, torch.finfo(scores.dtype).min)
-        return Aligned(kept.softmax(2) * inside, kept.softmax(1) * inside)
+        masked = scores.masked_fill(~inside, torch.finfo(scores.dtype).min)
+        return Aligned(masked.softmax(2) * inside, masked.softmax(1) * inside)
 
 
-class SequentialAlignment(nn.Module):
+class _SparseMAPAlignment(nn.Module):
+    """A layer whose weights are mixtures of structures; SparseMAP stops at a gap of ``tol``."""
+
+    def __init__(self, tol: float = 1e-9, n_jobs: int | None = None) -> None:
+        super().__init__()
+        self.solver = {"tol": tol, "n_jobs": n_jobs}
+
+    def _solve(
+        self, scores: Tensor, structure: Chain | Matching, lengths: Tensor, **additional: Tensor
+    ) -> tuple[Tensor, Distributions]:
+        options = {"lengths": lengths, "return_solution": True, **self.solver}
+        return sparsemap(scores, structure, **options, **additional)
+
+
+class SequentialAlignment(_SparseMAPAlignment):
     """A chain over the premise, whose tags are hypothesis words, and one the other way round.
 
     Each chain has nine weights of its own, by how far the alignment moves from a word to the next
@@ -59,10 +73,8 @@ class SequentialAlignment(nn.Module):
     """
 
     def __init__(self, tol: float = 1e-9, n_jobs: int | None = None) -> None:
-        super().__init__()
+        super().__init__(tol, n_jobs)
         self.weights = nn.Parameter(torch.zeros(2, DistanceBins.n_weights))
-        self.tol = tol
-        self.n_jobs = n_jobs
 
     def forward(self, scores: Tensor, lengths: Tensor) -> Aligned:
         """Rows of the first and columns of the second sum to 1."""
@@ -78,18 +90,10 @@ class SequentialAlignment(nn.Module):
         scores = scores.masked_fill(outside[:, None, :].to(scores.device), -torch.inf)
         bins = DistanceBins(n_tags.tolist()).indices()
         additional = {name: weights[torch.from_numpy(index)] for name, index in bins.items()}
-        return sparsemap(
-            scores,
-            Chain(),
-            lengths=lengths,
-            return_solution=True,
-            tol=self.tol,
-            n_jobs=self.n_jobs,
-            **additional,
-        )
+        return self._solve(scores, Chain(), lengths, **additional)
 
 
-class MatchingAlignment(nn.Module):
+class MatchingAlignment(_SparseMAPAlignment):
     """One mixture of maximal matchings for both directions; it has no parameters.
 
     Lines of the shorter side sum to 1, those of the longer side to 1 at most.
@@ -100,21 +104,9 @@ class MatchingAlignment(nn.Module):
              [0.6250, 0.3750]]])
     """
 
-    def __init__(self, tol: float = 1e-9, n_jobs: int | None = None) -> None:
-        super().__init__()
-        self.tol = tol
-        self.n_jobs = n_jobs
-
     def forward(self, scores: Tensor, lengths: Tensor) -> Aligned:
         """The same weights twice."""
-        weights, solution = sparsemap(
-            scores,
-            Matching(),
-            lengths=lengths,
-            return_solution=True,
-            tol=self.tol,
-            n_jobs=self.n_jobs,
-        )
+        weights, solution = self._solve(scores, Matching(), lengths)
         return Aligned(weights, weights, (solution,))
 
 
@@ -123,10 +115,7 @@ ALIGNMENTS = ("softmax", "sequential", "matching")
 
 def alignment_layer(name: str, tol: float = 1e-9, n_jobs: int | None = None) -> nn.Module:
     """The layer of that name; SparseMAP stops at a duality gap of ``tol``."""
+    check_choice(name, ALIGNMENTS, "alignment")
     if name == "softmax":
         return SoftmaxAlignment()
-    if name == "sequential":
-        return SequentialAlignment(tol, n_jobs)
-    if name == "matching":
-        return MatchingAlignment(tol, n_jobs)
-    raise DataError(f"expected one of {', '.join(ALIGNMENTS)}, found {name!r}", field="alignment")
+    return (SequentialAlignment if name == "sequential" else MatchingAlignment)(tol, n_jobs)

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from didyma.applications.parsing.trees import Ambiguity, write
+from didyma.applications.parsing.drawing import Ambiguity, write
 from didyma.errors import DataError
 
 SENTENCE = Ambiguity(
