@@ -136,8 +136,8 @@ class Binned:
         """
         counts = self.counts()
         sums = np.empty_like(counts)
-        for j, own in enumerate(self.bins.T):
-            sums[:, j] = np.bincount(own, values[:, j], self.height)
+        for j, column in enumerate(self.bins.T):
+            sums[:, j] = np.bincount(column, values[:, j], self.height)
         filled = np.maximum.accumulate(np.where(counts > 0, np.arange(self.height)[:, None], -1))
         filled = np.maximum(filled, (counts > 0).argmax(axis=0))
         means = np.take_along_axis(sums / np.maximum(counts, 1), filled, axis=0)
@@ -155,8 +155,8 @@ class Binned:
     def counts(self) -> Vector:
         """How many rows each bin of each column has, (height, n_columns)."""
         table = np.empty((self.height, self.bins.shape[1]))
-        for j, own in enumerate(self.bins.T):
-            table[:, j] = np.bincount(own, minlength=self.height)
+        for j, column in enumerate(self.bins.T):
+            table[:, j] = np.bincount(column, minlength=self.height)
         return table
 
 
@@ -253,10 +253,10 @@ class Bins:
 
         def fill(start: int) -> None:
             rows = slice(start, start + BLOCK)
-            values, own = aligned(_dense(X[rows])), bins[rows]
-            assign(values, own)
-            self._name_categories(values, own)
-            self._cross(own)
+            values, block = aligned(_dense(X[rows])), bins[rows]
+            assign(values, block)
+            self._name_categories(values, block)
+            self._cross(block)
 
         execute(fill, range(0, X.shape[0], BLOCK))
         return self._binned(bins)
