@@ -209,15 +209,14 @@ class _BCFWRun(SolverRun):
     _unbounded: ClassVar[tuple[str, ...]] = ("mark",)
     _lasting = "dual"
 
-    def __init__(self, dual: Any, C: float, random_state: int, clock: Clock) -> None:
-        super().__init__(clock)
+    def __init__(self, dual: Any, C: float, random_state: int) -> None:
+        super().__init__()
         self.dual, self.rng = dual, np.random.default_rng(random_state)
         self.stages, self.due = [C], True
         self.passes = 0.0
         self.staged = False  # whether a large C is approached in stages
-        self.cuts = OneSlackRun(
-            len(dual.w), clock=clock
-        )  # of all examples, once passes no longer pay
+        # Cuts of all examples, once passes no longer pay.
+        self.cuts = OneSlackRun(len(dual.w), clock=self.clock)
         self.mark, self.since = np.inf, 0  # the gap when it last halved, and iterations since then
 
     def next_stage(self) -> None:
@@ -237,7 +236,7 @@ class _BCFWRun(SolverRun):
         return self.since > PATIENCE
 
     def check_state(self) -> None:
-        """Refuse stages that are no values of C or missing where one is due, and negative counts."""
+        """Refuse stages that are no values of C, or missing where one is due; negative counts."""
         for C in self.stages:
             check_C(C)
         if self.due and not self.stages:
@@ -266,7 +265,7 @@ class BCFW(ConvexSolver["_BCFWRun"]):
     _joins: ClassVar[bool] = True  # whether `OneSlack` may go on where passes stop paying
 
     def _begin(self, problem: Problem, C: float, start: Solution | None) -> _BCFWRun:
-        run = _BCFWRun(self._dual(problem, C, start), C, self.random_state, Clock())
+        run = _BCFWRun(self._dual(problem, C, start), C, self.random_state)
         run.staged = start is None or start.state is None
         run.passes = float(run.staged and run.dual.w.any())  # which the planes at a start took
         return run
