@@ -16,8 +16,7 @@ from didyma.learning.row_bcfw import RowBCFW
 from didyma.model import Model, load
 from didyma.ranking.additive import AdditiveSVMRanker
 from didyma.ranking.binning import ScoreBinner
-from didyma.ranking.bins import FEW, Binned, Bins, step_scores
-from didyma.ranking.interactions import rank_pairs
+from didyma.ranking.bins import FEW, Binned, step_scores
 from didyma.ranking.losses import AveragePrecision
 from didyma.ranking.problem import RankingProblem
 from didyma.ranking.svm import SVMRanker
@@ -250,22 +249,6 @@ def test_importance_is_the_deviation_of_what_a_feature_adds() -> None:
     assert set(np.argsort(-ranker.feature_importances_)[:2]) == {0, 1}
 
 
-def test_bins_count_the_edges_below() -> None:
-    rows = np.concatenate(
-        [RNG.normal(size=(300, 2)), RNG.lognormal(sigma=5, size=(300, 2))], axis=1
-    )
-    rows[::7, 1] = np.nan
-    rows[:, 0] = np.round(rows[:, 0])
-    for values in (rows, rows.astype(np.float32)):
-        for strategy in ("quantile", "even", "geometric"):
-            bins = Bins.of(values, 20, strategy)
-            expected = np.stack(
-                [np.searchsorted(own, column) for own, column in zip(bins.edges, values.T)], axis=1
-            )
-            expected[np.isnan(values)] = bins.height - 1
-            np.testing.assert_array_equal(bins.transform(values).bins, expected)
-
-
 def all_pairs(seed: int, n_queries: int = 60) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Judged rows whose relevance is the product of the signs of two features."""
     rng = np.random.default_rng(seed)
@@ -303,60 +286,6 @@ def test_monotone_columns_do_not_interact() -> None:
     ranker = AdditiveSVMRanker(bins=8, interactions=99, increasing=[1]).fit(rows, y, qid=qid)
     assert len(ranker.pairs_) == 10
     assert 1 not in ranker.pairs_
-
-
-def test_crossed_columns_are_cells_of_levels() -> None:
-    rows = X.copy()
-    rows[::5, 3] = np.nan
-    rows[:, 4] = RNG.integers(3, size=len(rows))
-    bins = Bins.of(rows, 16, nominal=np.arange(5) == 4, crossable=True)
-    main = bins.transform(rows)
-    bins = bins.levelled(main.bins).crossed(np.array([[0, 3], [4, 1]]))
-    found = bins.transform(rows)
-    np.testing.assert_array_equal(found.bins, bins.added(main).bins)
-    for k, (first, second) in enumerate(bins.pairs, 5):
-        a, b = (bins.levels[j][main.bins[:, j]].astype(int) for j in (first, second))
-        np.testing.assert_array_equal(found.bins[:, k], 8 * (a - 1) + b)
-    levels = bins.levels[3][main.bins[:, 3]]
-    assert set(levels[::5]) == {8}
-    assert set(np.delete(levels, np.arange(0, len(levels), 5))) == set(range(1, 8))
-    strange = rows[:1].copy()
-    strange[0, 4] = 77.0
-    assert bins.transform(strange).bins[0, 6] == 0
-
-
-def test_levels_are_finer_towards_both_ends() -> None:
-    """Of many values; a few have a level each."""
-    rows = np.column_stack([np.arange(1000.0), np.arange(1000) % 5, np.arange(1000) % 2 == 0])
-    bins = Bins.of(rows, 64, crossable=True)
-    main = bins.transform(rows).bins
-    levels = bins.levelled(main).levels
-    sizes = np.bincount(levels[0][main[:, 0]])[1:]
-    assert len(sizes) == 8
-    assert np.all(np.diff(sizes[:4]) > 0)
-    np.testing.assert_allclose(sizes, sizes[::-1], atol=20)
-    expected = 1000 * np.diff(np.sin(np.linspace(0, np.pi / 2, 9)) ** 2)
-    np.testing.assert_allclose(sizes, expected, atol=16)  # a bin has as many rows
-    for j, count in ((1, 5), (2, 2)):
-        assert len(np.unique(levels[j][main[:, j]])) == count
-
-
-def test_energy_of_pairs_against_its_definition() -> None:
-    """What a table of cells explains of the squares beyond the best sum of rows and columns."""
-    levels = RNG.integers(4, size=(500, 3)).astype(np.uint8)
-    left = RNG.normal(size=500) + (levels[:, 0] * levels[:, 2] % 3)
-    pairs, energy = rank_pairs(levels, left, np.ones(3, bool))
-
-    def explained(*columns: NDArray[Any]) -> float:
-        design = np.concatenate([np.eye(16)[column] for column in columns], axis=1)
-        fitted = design @ np.linalg.lstsq(design, left, rcond=None)[0]
-        return float(fitted @ fitted)
-
-    assert pairs[0].tolist() == [0, 2]
-    for (a, b), found in zip(pairs, energy):
-        one, other = levels[:, a], levels[:, b]
-        expected = explained(4 * one + other) - explained(one, other)
-        assert found == pytest.approx(expected, rel=1e-3)
 
 
 def test_few_rows_and_many_are_binned_alike_and_a_model_scores_as_its_estimator() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,9 +13,11 @@ from scipy.optimize import minimize
 from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC
 
+from didyma.data.lists import Groups
 from didyma.errors import DataError
-from didyma.ranking.classification import ClassificationRanker, baseline
+from didyma.ranking.classification import ClassificationRanker, PolynomialRanker, baseline
 from didyma.ranking.scaling import QueryMinMaxScaler, QueryPercentileScaler
 
 RNG = np.random.default_rng(7)
@@ -20,6 +25,7 @@ N = 60
 QID = np.repeat(np.arange(6), 10)
 Y = (RNG.random(N) < 0.25) * RNG.integers(1, 3, N)
 X = RNG.normal(size=(N, 3)) + 0.8 * (Y >= 1)[:, None]
+NEW = RNG.normal(size=(N, 3))
 
 
 def objective(w: NDArray[np.float64], C: float, cost: NDArray[np.float64], power: int) -> float:
@@ -154,3 +160,55 @@ def test_scaled_baselines_ignore_the_range_of_each_query(name: str) -> None:
         np.testing.assert_allclose(
             pipeline.predict(stretched, qid=QID), pipeline.predict(X, qid=QID)
         )
+
+
+def test_the_polynomial_baseline_is_scikit_learns(tmp_path: Path) -> None:
+    ranker = PolynomialRanker(C=50.0, gamma=0.5, n_candidates=None, tol=1e-6).fit(X, Y, qid=QID)
+    svm = SVC(C=50.0 / len(Y), kernel="poly", degree=3, gamma=0.5, coef0=1.0, tol=1e-6)
+    svm.fit(X, Y >= 1)
+    np.testing.assert_allclose(ranker.predict(NEW), svm.decision_function(NEW), atol=1e-9)
+    # Strong duality: the value is that of the dual.
+    kernel = (0.5 * svm.support_vectors_ @ svm.support_vectors_.T + 1.0) ** 3
+    dual = np.abs(svm.dual_coef_).sum() - 0.5 * (svm.dual_coef_ @ kernel @ svm.dual_coef_.T).item()
+    assert ranker.result_.value == pytest.approx(dual, rel=1e-4)
+    ranker.save(tmp_path / "m")
+    loaded = PolynomialRanker.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.predict(NEW), ranker.predict(NEW))
+    sparse = PolynomialRanker(C=50.0, gamma=0.5, n_candidates=None, tol=1e-6)
+    sparse.fit(sp.csr_array(X), Y, qid=QID)
+    np.testing.assert_allclose(sparse.predict(sp.csr_array(NEW)), ranker.predict(NEW), atol=1e-3)
+
+
+def test_ten_candidates_a_query() -> None:
+    shuffle = np.random.default_rng(4).permutation(200)
+    queries = np.repeat(np.arange(4), 50)[shuffle]
+    relevant = (np.tile(np.arange(50), 4) < 3)[shuffle]
+    groups = Groups.from_qid(queries)
+    kept = PolynomialRanker()._candidates(relevant, groups)
+    assert np.bincount(queries[kept]).tolist() == [10] * 4
+    assert relevant[kept].sum() == relevant.sum()
+    other = PolynomialRanker(random_state=1)._candidates(relevant, groups)
+    assert not np.array_equal(kept, other)
+    np.testing.assert_array_equal(PolynomialRanker()._candidates(relevant, groups), kept)
+    many = PolynomialRanker()._candidates(np.arange(40) < 30, Groups.from_sizes([40], 40))
+    assert (len(many), int(np.sum(many >= 30))) == (10, 1)
+    full = PolynomialRanker()._candidates(np.ones(40, dtype=bool), Groups.from_sizes([40], 40))
+    assert len(full) == 10
+    with pytest.raises(DataError, match="n_candidates: expected at least 2"):
+        PolynomialRanker(n_candidates=1).fit(X, Y, qid=QID)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [({"C": 0.0}, "C: expected a positive"), ({"gamma": "auto"}, 'gamma: expected "scale"')],
+)
+def test_wrong_parameters_of_the_baseline(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        PolynomialRanker(**parameters).fit(X, Y, qid=QID)
+
+
+@pytest.mark.filterwarnings("ignore::didyma.errors.NothingLearnedWarning")
+def test_the_baseline_says_when_it_gives_up() -> None:
+    with pytest.warns(ConvergenceWarning, match="no convergence in 3 rounds"):
+        ranker = PolynomialRanker(C=1e6, max_iter=3).fit(X, Y, qid=QID)
+    assert not ranker.result_.converged

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import SVC
 
 from didyma import model
 from didyma.data.lists import Groups, Lists
@@ -17,7 +16,6 @@ from didyma.errors import DataError
 from didyma.learning.solution import Progress
 from didyma.metrics import evaluate
 from didyma.model.fields import fields_of
-from didyma.ranking.classification import PolynomialRanker
 from didyma.ranking.latent import LatentPerceptronRanker, LatentSVMRanker, _classify
 
 
@@ -228,99 +226,32 @@ def test_wrong_parameters(ranker: Any, message: str) -> None:
         ranker.fit(X, Y, qid=QID)
 
 
-def test_the_polynomial_baseline_is_scikit_learns(tmp_path: Path) -> None:
-    ranker = PolynomialRanker(C=50.0, gamma=0.5, n_candidates=None, tol=1e-6).fit(X, Y, qid=QID)
-    svm = SVC(C=50.0 / len(Y), kernel="poly", degree=3, gamma=0.5, coef0=1.0, tol=1e-6)
-    svm.fit(X, Y)
-    np.testing.assert_allclose(ranker.predict(DEV_X), svm.decision_function(DEV_X), atol=1e-9)
-    # Strong duality: the value is that of the dual.
-    kernel = (0.5 * svm.support_vectors_ @ svm.support_vectors_.T + 1.0) ** 3
-    dual = np.abs(svm.dual_coef_).sum() - 0.5 * (svm.dual_coef_ @ kernel @ svm.dual_coef_.T).item()
-    assert ranker.result_.value == pytest.approx(dual, rel=1e-4)
-    ranker.save(tmp_path / "m")
-    loaded = PolynomialRanker.load(tmp_path / "m")
-    np.testing.assert_array_equal(loaded.predict(DEV_X), ranker.predict(DEV_X))
-    sparse = PolynomialRanker(C=50.0, gamma=0.5, n_candidates=None, tol=1e-6)
-    sparse.fit(sp.csr_array(X), Y, qid=QID)
-    np.testing.assert_allclose(
-        sparse.predict(sp.csr_array(DEV_X)), ranker.predict(DEV_X), atol=1e-3
-    )
-
-
-def test_ten_candidates_a_query() -> None:
-    shuffle = np.random.default_rng(4).permutation(200)
-    queries = np.repeat(np.arange(4), 50)[shuffle]
-    relevant = (np.tile(np.arange(50), 4) < 3)[shuffle]
-    groups = Groups.from_qid(queries)
-    kept = PolynomialRanker()._candidates(relevant, groups)
-    assert np.bincount(queries[kept]).tolist() == [10] * 4
-    assert relevant[kept].sum() == relevant.sum()
-    other = PolynomialRanker(random_state=1)._candidates(relevant, groups)
-    assert not np.array_equal(kept, other)
-    np.testing.assert_array_equal(PolynomialRanker()._candidates(relevant, groups), kept)
-    many = PolynomialRanker()._candidates(np.arange(40) < 30, Groups.from_sizes([40], 40))
-    assert (len(many), int(np.sum(many >= 30))) == (10, 1)
-    full = PolynomialRanker()._candidates(np.ones(40, dtype=bool), Groups.from_sizes([40], 40))
-    assert len(full) == 10
-    with pytest.raises(DataError, match="n_candidates: expected at least 2"):
-        PolynomialRanker(n_candidates=1).fit(X, Y, qid=QID)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [({"C": 0.0}, "C: expected a positive"), ({"gamma": "auto"}, 'gamma: expected "scale"')],
-)
-def test_wrong_parameters_of_the_baseline(parameters: dict[str, Any], message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        PolynomialRanker(**parameters).fit(X, Y, qid=QID)
-
-
-@pytest.mark.filterwarnings("ignore::didyma.errors.NothingLearnedWarning")
-def test_the_baseline_says_when_it_gives_up() -> None:
-    with pytest.warns(ConvergenceWarning, match="no convergence in 3 rounds"):
-        ranker = PolynomialRanker(C=1e6, max_iter=3).fit(X, Y, qid=QID)
-    assert not ranker.result_.converged
-
-
-def queries(seed, n=20):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((5 * n, 3))
-    y = (X @ [1.0, -1.0, 0.5] > 0.5).astype(float)
-    y[::5], y[1::5] = 1.0, 0.0
-    return X, y, np.repeat(np.arange(n), 5)
-
-
 def test_calls_of_partial_fit_go_on_where_the_last_one_ended(tmp_path):
-    X, y, qid = queries(0)
-    half = len(X) // 2
     ranker = LatentPerceptronRanker(random_state=0)
-    for rows in (slice(None, half), slice(half, None)):
-        ranker.partial_fit(X[rows], y[rows], qid=qid[rows])
-    once = LatentPerceptronRanker(epochs=1, random_state=0).fit(X[:half], y[:half], qid=qid[:half])
-    assert (ranker.best_epoch_, ranker.n_queries_) == (2, 20)
+    for rows in (slice(None, 120), slice(120, None)):
+        ranker.partial_fit(X[rows], Y[rows], qid=QID[rows])
+    once = LatentPerceptronRanker(epochs=1, random_state=0).fit(X[:120], Y[:120], qid=QID[:120])
+    assert (ranker.best_epoch_, ranker.n_queries_) == (2, 25)
     assert not np.array_equal(ranker.coef_, once.coef_)
     once.save(tmp_path / "once.safetensors")
     loaded = LatentPerceptronRanker.load(tmp_path / "once.safetensors")
-    loaded.partial_fit(X[half:], y[half:], qid=qid[half:])
+    loaded.partial_fit(X[120:], Y[120:], qid=QID[120:])
     assert loaded.best_epoch_ == 2
     with pytest.raises(DataError, match="features"):
-        ranker.partial_fit(X[:half, :2], y[:half], qid=qid[:half])
+        ranker.partial_fit(X[:, :2], Y, qid=QID)
 
 
 def test_one_call_of_partial_fit_is_one_epoch():
-    X, y, qid = queries(1)
-    called = LatentPerceptronRanker().partial_fit(X, y, qid=qid)
-    np.testing.assert_array_equal(
-        called.coef_, LatentPerceptronRanker(epochs=1).fit(X, y, qid=qid).coef_
-    )
+    called = LatentPerceptronRanker().partial_fit(X, Y, qid=QID)
+    fitted = LatentPerceptronRanker(epochs=1).fit(X, Y, qid=QID)
+    np.testing.assert_array_equal(called.coef_, fitted.coef_)
 
 
 @pytest.mark.parametrize("kind", [LatentPerceptronRanker, LatentSVMRanker])
 def test_a_warm_start_begins_at_the_last_weights(kind):
-    X, y, qid = queries(2)
-    first = kind().fit(X, y, qid=qid)
-    given = kind().fit(X, y, qid=qid, coef_init=first.coef_)
-    again = kind(warm_start=True).fit(X, y, qid=qid).fit(X, y, qid=qid)
+    first = kind().fit(X, Y, qid=QID)
+    given = kind().fit(X, Y, qid=QID, coef_init=first.coef_)
+    again = kind(warm_start=True).fit(X, Y, qid=QID).fit(X, Y, qid=QID)
     np.testing.assert_array_equal(given.coef_, again.coef_)
-    with pytest.raises(DataError, match="coef_init: expected 3 finite numbers"):
-        kind().fit(X, y, qid=qid, coef_init=[1.0])
+    with pytest.raises(DataError, match="coef_init: expected 4 finite numbers"):
+        kind().fit(X, Y, qid=QID, coef_init=[1.0])

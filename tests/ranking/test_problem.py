@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from didyma.data.lists import Groups
 from didyma.errors import DataError
 from didyma.ranking import problem as ranking
-from didyma.ranking.feature_maps import Positional, Truncated, parse_feature_map
+from didyma.ranking.feature_maps import Positional, Truncated
 from didyma.ranking.losses import NDCG, AveragePrecision, parse_loss
 from didyma.ranking.problem import RankingProblem
 
@@ -55,13 +55,16 @@ def test_a_cut_is_a_lower_bound_everywhere():
 
 
 @pytest.mark.parametrize("storage", ["float32", "csr", "csr float32"])
-def test_storage_does_not_matter(storage):
-    X, y, groups, w = example(3)
+@pytest.mark.parametrize("grades", [None, "thresholds"])
+def test_storage_does_not_matter(storage, grades):
+    X, y, groups, w = example(3) if grades is None else graded(2)
+    loss, options = (NDCG(), {"grades": grades}) if grades else (AveragePrecision(), {})
     X = X.astype(np.float32).astype(np.float64)
     other = X.astype(np.float32) if "float32" in storage else X
     other = sp.csr_array(other) if "csr" in storage else other
-    dense = RankingProblem(X, y, groups, AveragePrecision()).cut_all(w)
-    same = RankingProblem(other, y, groups, AveragePrecision()).cut_all(w)
+    dense, same = (
+        RankingProblem(rows, y, groups, loss, **options).cut_all(w) for rows in (X, other)
+    )
     np.testing.assert_allclose(same.direction, dense.direction, atol=1e-12)
     assert same.loss == pytest.approx(dense.loss)
 
@@ -189,77 +192,6 @@ def test_thresholds_are_a_sum_of_binary_problems():
         whole = problem.cut_all(w)
         np.testing.assert_allclose(whole.direction, direction, atol=1e-12)
         assert whole.loss == pytest.approx(value)
-
-
-@pytest.mark.parametrize("storage", ["float32", "csr"])
-def test_thresholds_in_every_storage(storage):
-    X, y, groups, w = graded(2)
-    X = X.astype(np.float32).astype(np.float64)
-    other = X.astype(np.float32) if storage == "float32" else sp.csr_array(X)
-    cuts = [
-        RankingProblem(each, y, groups, NDCG(), grades="thresholds").cut_all(w)
-        for each in (X, other)
-    ]
-    np.testing.assert_allclose(cuts[1].direction, cuts[0].direction, atol=1e-12)
-    assert cuts[1].loss == pytest.approx(cuts[0].loss)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["ap", "rr", "roc", "ndcg", "ndcg@10", "precision@5", "ap(rel=2)", "ndcg@3(gain=linear)"],
-)
-def test_losses_and_their_names(name):
-    assert str(parse_loss(name)) == name
-    assert parse_loss(parse_loss(name)) == parse_loss(name)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["pairwise", "positional", "positional:discount", "positional:1.0,0.5", "truncated", "top@3"],
-)
-def test_feature_maps_and_their_names(name):
-    assert str(parse_feature_map(name)) == name
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("nonsense", "unknown loss 'nonsense'"),
-        ("ap@10", "no cut-off"),
-        ("precision@0", "at least 1"),
-        ("ap(gain=linear)", "no gain"),
-        ("ap(rel=two)", "number for rel"),
-        ("ap(rel=inf)", "finite grade"),
-        ("ap(rel=1,rel=2)", "expected options as in"),
-        ("ap(level=2)", "expected options as in"),
-        ("ap()", "expected options as in"),
-        ("ndcg(gain=cubic)", "'exponential' or 'linear'"),
-    ],
-)
-def test_losses_that_make_no_sense(name, message):
-    with pytest.raises(DataError, match=message):
-        parse_loss(name)
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("triple", "unknown feature map"),
-        ("top@x", "unknown feature map"),
-        ("top@0", "at least 1"),
-        ("positional:0.1,0.5", "non-increasing"),
-        ("positional:a,b", "unknown feature map"),
-    ],
-)
-def test_feature_maps_that_make_no_sense(name, message):
-    with pytest.raises(DataError, match=message):
-        parse_feature_map(name)
-
-
-def test_rank_weights_go_on_with_zeros():
-    np.testing.assert_allclose(Positional((1.0, 0.5)).weights_for(4), [1.0, 0.5, 0.0, 0.0])
-    with pytest.raises(DataError, match="rank weights for a query of 4 rows"):
-        Positional((1.0, -0.5)).weights_for(4)
 
 
 def unaligned(array):

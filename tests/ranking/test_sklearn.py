@@ -218,12 +218,8 @@ def test_the_calls_of_pyterrier(ranker: Ranker) -> None:
 
 def test_a_halving_search_that_draws_rows_is_warned_of():
     from sklearn.experimental import enable_halving_search_cv  # noqa: F401
-    from sklearn.model_selection import GroupKFold, HalvingGridSearchCV
+    from sklearn.model_selection import HalvingGridSearchCV
 
-    rng = np.random.default_rng(0)
-    X, qid = rng.standard_normal((120, 2)), np.repeat(np.arange(12), 10)
-    y = (X[:, 0] > 0.5).astype(float)
-    y[::10], y[1::10] = 1.0, 0.0
     ways = {"n_samples": {}, "max_iter": {"resource": "max_iter", "max_resources": 40}}
     with config_context(enable_metadata_routing=True):
         for resource, way in ways.items():
@@ -232,6 +228,6 @@ def test_a_halving_search_that_draws_rows_is_warned_of():
             )
             with warnings.catch_warnings(record=True) as seen:
                 warnings.simplefilter("always")
-                search.fit(X, y, qid=qid, groups=qid)
+                search.fit(X, Y, qid=QID, groups=QID)
             told = [w for w in seen if "draws rows, not queries" in str(w.message)]
             assert bool(told) == (resource == "n_samples")

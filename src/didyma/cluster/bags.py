@@ -22,7 +22,7 @@ def solve(
 ) -> Solution:
     """Learn where the examples are, as perceptrons can: weights are mixed after each epoch."""
     refuse_on_cluster(sample_weight=sample_weight, warm_start=learner.warm_start or None)
-    if not hasattr(learner, "_pose"):
+    if not hasattr(learner, "epochs"):
         name = type(learner).__name__
         raise DataError(f"{name} does not learn on a cluster: give it a list", field="examples")
     with posed(learner._pose(), learner.task.n_features, examples, labels) as problem:

@@ -166,11 +166,11 @@ class CoCoA:
             *(seed, not common.known),
             each=(common.C * problem.weights).tolist(),
         )
-        cuts, parts, earned, passes = zip(*answers)
+        cuts, parts, linear, passes = zip(*answers)
         cut = added(problem.weights, cuts)
         risk = cut.loss + float(cut.direction @ problem.feasible(common.v))
         common.v, common.known = np.sum(parts, axis=0), True
-        loss, w = float(np.sum(earned)), problem.feasible(common.v)
+        loss, w = float(np.sum(linear)), problem.feasible(common.v)
         common.cuts.add(cut)
         common.cuts.add(Cut(-common.v / common.C, loss / common.C))
         bound = max(loss - 0.5 * float(w @ w), common.cuts.minimiser(common.C)[1])
@@ -198,12 +198,12 @@ def _advance(
     if scale != dual.C:
         part.v = part.v * (scale / dual.C)
         dual.move_to(scale)
-    dual.place(v)
+    dual.set_v(v)
     cut = problem.cut_all(dual.w)
     rng = np.random.default_rng(seed)
     passes = sum(inner.advance(problem, dual, rng, clock) for _ in range(n_passes))
     part.v = part.v + (dual.v - v) / spread
-    return cut, part.v, dual.earned() / spread, passes
+    return cut, part.v, dual.linear_part() / spread, passes
 
 
 @dataclass(frozen=True)

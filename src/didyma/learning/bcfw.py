@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from didyma._core.learning import insert, sweep, sweep_planes
 from didyma.errors import DataError
-from didyma.learning.cutting_plane import CutRun, OneSlack
+from didyma.learning.cutting_plane import OneSlack, OneSlackRun
 from didyma.learning.problem import Cut, Problem, cut_oracle
 from didyma.learning.solution import (
     Clock,
@@ -143,21 +143,21 @@ class PlaneDual(Stateful):
         """−Σ_i s_i Σ_k α_ik g_ik, which is w, as all weights are allowed."""
         return self.w
 
-    def place(self, v: Vector) -> None:
-        """Let v be that of this dual and others, which share it."""
+    def set_v(self, v: Vector) -> None:
+        """Replace v by the sum over this dual and those of other shards."""
         self.w = v.copy()
 
     def mean(self) -> Cut:
         """The cut of all examples whose direction is −w / C: its bound is the dual objective."""
-        return Cut(-self.w / self.C, self.earned() / self.C)
+        return Cut(-self.w / self.C, self.linear_part() / self.C)
 
-    def earned(self) -> float:
-        """The part of the dual objective that is linear: Σ s_i α_i·b_i."""
+    def linear_part(self) -> float:
+        """Linear part of the dual objective: Σ s_i α_i·b_i."""
         return float(self.scales @ (self.alpha * self.b).sum(axis=1))
 
     def value(self) -> float:
         """Dual objective: Σ s_i α_i·b_i − ½‖w‖²."""
-        return self.earned() - float(0.5 * self.w @ self.w)
+        return self.linear_part() - float(0.5 * self.w @ self.w)
 
     def certify(self, risks: Vector) -> float:
         """Primal objective at w, given each example's risk; the gaps are renewed with it."""
@@ -200,7 +200,7 @@ def check_simplex(alpha: Vector, shape: tuple[int, int]) -> None:
         raise ValueError("alpha should add up to 1 for each example")
 
 
-class _Visits(SolverRun):
+class _BCFWRun(SolverRun):
     """The dual, the values of C ahead, and whether the next one is due."""
 
     _changing: ClassVar[tuple[str, ...]] = (
@@ -209,13 +209,14 @@ class _Visits(SolverRun):
     _unbounded: ClassVar[tuple[str, ...]] = ("mark",)
     _lasting = "dual"
 
-    def __init__(self, dual: Any, C: float, random_state: int, clock: Clock) -> None:
-        super().__init__(clock)
+    def __init__(self, dual: Any, C: float, random_state: int) -> None:
+        super().__init__()
         self.dual, self.rng = dual, np.random.default_rng(random_state)
         self.stages, self.due = [C], True
         self.passes = 0.0
         self.staged = False  # whether a large C is approached in stages
-        self.cuts = CutRun(len(dual.w), clock=clock)  # of all examples, once passes no longer pay
+        # Cuts of all examples, once passes no longer pay.
+        self.cuts = OneSlackRun(len(dual.w), clock=self.clock)
         self.mark, self.since = np.inf, 0  # the gap when it last halved, and iterations since then
 
     def next_stage(self) -> None:
@@ -235,7 +236,7 @@ class _Visits(SolverRun):
         return self.since > PATIENCE
 
     def check_state(self) -> None:
-        """Refuse values of C that are none, or a next one that is not there."""
+        """Refuse stages that are no values of C, or missing where one is due; negative counts."""
         for C in self.stages:
             check_C(C)
         if self.due and not self.stages:
@@ -245,13 +246,13 @@ class _Visits(SolverRun):
 
 
 @dataclass(frozen=True)
-class BCFW(ConvexSolver["_Visits"]):
+class BCFW(ConvexSolver["_BCFWRun"]):
     """Minimise J to a relative duality gap of ``tol``.
 
     ``n_planes`` remembered per example (None: five, 32 for a single example, or as many as fit into
     a tenth of the data's memory); ``random_state`` orders the visits.
 
-    >>> from didyma.learning.examples import OneHinge
+    >>> from didyma.learning.problem import OneHinge
     >>> BCFW().solve(OneHinge(), C=10.0).w.round(2)
     array([0.2, 0.4])
     """
@@ -263,14 +264,14 @@ class BCFW(ConvexSolver["_Visits"]):
 
     _joins: ClassVar[bool] = True  # whether `OneSlack` may go on where passes stop paying
 
-    def _begin(self, problem: Problem, C: float, start: Solution | None) -> _Visits:
-        run = _Visits(self._dual(problem, C, start), C, self.random_state, Clock())
+    def _begin(self, problem: Problem, C: float, start: Solution | None) -> _BCFWRun:
+        run = _BCFWRun(self._dual(problem, C, start), C, self.random_state)
         run.staged = start is None or start.state is None
         run.passes = float(run.staged and run.dual.w.any())  # which the planes at a start took
         return run
 
     def _certified(
-        self, problem: Problem, C: float, run: _Visits, progress: Progress | None
+        self, problem: Problem, C: float, run: _BCFWRun, progress: Progress | None
     ) -> Progress:
         if progress is not None and progress.certified:
             return progress
@@ -302,7 +303,7 @@ class BCFW(ConvexSolver["_Visits"]):
         self._pass(problem, dual, order, rng, clock)
         return len(order) / problem.n_examples
 
-    def _steps(self, problem: Problem, C: float, run: _Visits) -> Iterator[Progress]:
+    def _steps(self, problem: Problem, C: float, run: _BCFWRun) -> Iterator[Progress]:
         dual, clock, tol = run.dual, run.clock, reached(self.tol)
         if run.n_iter == 0 and (run.staged or not dual.w.any()):
             with clock.stage("stages"):
@@ -343,7 +344,7 @@ class BCFW(ConvexSolver["_Visits"]):
         for _ in range(SETTLING):
             dual.sweep(np.arange(len(dual.scales)))
 
-    def _join(self, problem: Problem, C: float, run: _Visits) -> Iterator[Progress]:
+    def _join(self, problem: Problem, C: float, run: _BCFWRun) -> Iterator[Progress]:
         """Go on with cuts of all examples, of which the mean of all planes is the first."""
         limit = max(1, int(self.max_passes - run.passes))
         if len(run.cuts.pool.losses) == 1:

@@ -227,7 +227,7 @@ class Line(Stateful):
 
 
 @dataclass(frozen=True)
-class OneSlack(ConvexSolver["CutRun"]):
+class OneSlack(ConvexSolver["OneSlackRun"]):
     """One slack for all examples (Joachims et al. 2009), with a line search (Franc & Sonnenburg).
 
     Each iteration solves the bound, searches the line from the best point so far to the bound's
@@ -235,7 +235,7 @@ class OneSlack(ConvexSolver["CutRun"]):
     one product with X and one with X', whatever the number of oracle calls. The value is never
     above that at the weights of ``start`` (or zero), where the search begins.
 
-    >>> from didyma.learning.examples import OneHinge
+    >>> from didyma.learning.problem import OneHinge
     >>> OneSlack().solve(OneHinge(), C=10.0).w.round(2)
     array([0.2, 0.4])
     """
@@ -243,10 +243,10 @@ class OneSlack(ConvexSolver["CutRun"]):
     tol: float = 1e-3
     max_iter: int = 1000
 
-    def _begin(self, problem: Problem, C: float, start: Solution | None) -> CutRun:
-        return CutRun(problem.n_features, start)
+    def _begin(self, problem: Problem, C: float, start: Solution | None) -> OneSlackRun:
+        return OneSlackRun(problem.n_features, start)
 
-    def _steps(self, problem: Problem, C: float, run: CutRun) -> Iterator[Progress]:
+    def _steps(self, problem: Problem, C: float, run: OneSlackRun) -> Iterator[Progress]:
         pool, clock = run.pool, run.clock
         searched = problem.line if isinstance(problem, Searchable) else partial(Line, problem)
         line = searched(C, run.w, clock)
@@ -280,7 +280,7 @@ class _PoolRun(SolverRun):
         self.w = np.zeros(n_features) if start is None else start.w
 
 
-class CutRun(_PoolRun):
+class OneSlackRun(_PoolRun):
     """The cuts of `OneSlack`, its best point, and the iterations without progress."""
 
     _changing: ClassVar[tuple[str, ...]] = (
@@ -305,13 +305,13 @@ class CutRun(_PoolRun):
 
 
 @dataclass(frozen=True)
-class ProximalBundle(ConvexSolver["_Bundle"]):
+class ProximalBundle(ConvexSolver["_BundleRun"]):
     """Cutting planes that stay near the best point: the inner solver of Yu & Joachims 2009.
 
     The model has ½μ‖w − centre‖² added; a step that delivers a tenth of the predicted decrease
     moves the centre.
 
-    >>> from didyma.learning.examples import OneHinge
+    >>> from didyma.learning.problem import OneHinge
     >>> ProximalBundle().solve(OneHinge(), C=10.0).w.round(2)
     array([0.2, 0.4])
     """
@@ -320,10 +320,10 @@ class ProximalBundle(ConvexSolver["_Bundle"]):
     max_iter: int = 1000
     mu: float = 1.0
 
-    def _begin(self, problem: Problem, C: float, start: Solution | None) -> _Bundle:
-        return _Bundle(problem.n_features, start)
+    def _begin(self, problem: Problem, C: float, start: Solution | None) -> _BundleRun:
+        return _BundleRun(problem.n_features, start)
 
-    def _steps(self, problem: Problem, C: float, run: _Bundle) -> Iterator[Progress]:
+    def _steps(self, problem: Problem, C: float, run: _BundleRun) -> Iterator[Progress]:
         pool, clock = run.pool, run.clock
         shrink = self.mu / (1.0 + self.mu)
         while True:
@@ -349,7 +349,7 @@ class ProximalBundle(ConvexSolver["_Bundle"]):
             yield run.report(C, run.value, run.dual, run.centre)
 
 
-class _Bundle(_PoolRun):
+class _BundleRun(_PoolRun):
     """The cuts, the best point, the next one, and the value of the model there."""
 
     _changing: ClassVar[tuple[str, ...]] = (

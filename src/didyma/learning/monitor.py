@@ -1,6 +1,6 @@
 """Monitoring of training: a trace, a measure on held-out examples, early stopping.
 
-No training fails silently: a warning says where what was learned is worth no more than nothing.
+No training fails silently: a warning says if the result is no better than zero weights, or chance.
 """
 
 from __future__ import annotations
@@ -208,12 +208,12 @@ def _by_chance(
 
 
 class Learner:
-    """What trains on judged rows of queries, and can tell whether that was in vain."""
+    """A ranker that warns if it has learned nothing from judged rows."""
 
     _gain: float = np.inf  # over zero weights, where there is an objective: see `gain_over_zero`
 
     def _check_learned(self, train: Lists) -> None:
-        """Warn if the fit was in vain."""
+        """Warn if the weights are no better than zero, or the ranking than chance."""
         warn_if_nothing_learned(
             lambda rows: self._score_rows(train.X[rows]),
             self._relevant(train),

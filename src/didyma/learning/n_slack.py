@@ -17,13 +17,13 @@ SWEEPS = 300  # over the planes of all examples before new ones are asked for
 
 
 @dataclass(frozen=True)
-class NSlack(ConvexSolver["_Slacks"]):
+class NSlack(ConvexSolver["_NSlackRun"]):
     """A slack per example: Algorithm 1 of Yue et al. 2007, for reference on small problems.
 
     With ``epsilon`` it ends as the paper's does too: when no cut of any example is violated by more
     than its slack and ε. The gap is then at most C ε, up to what the small dual problem lacks.
 
-    >>> from didyma.learning.examples import OneHinge
+    >>> from didyma.learning.problem import OneHinge
     >>> NSlack().solve(OneHinge(), C=10.0).w.round(2)
     array([0.2, 0.4])
     """
@@ -32,14 +32,14 @@ class NSlack(ConvexSolver["_Slacks"]):
     max_iter: int = 1000
     epsilon: float | None = None
 
-    def _begin(self, problem: Problem, C: float, start: Solution | None) -> _Slacks:
+    def _begin(self, problem: Problem, C: float, start: Solution | None) -> _NSlackRun:
         """Begin anew, whatever the start."""
         if self.epsilon is not None and not 0.0 < self.epsilon <= 1.0:
             raise DataError(f"expected above 0, up to 1, found {self.epsilon}", field="epsilon")
         planes = PlaneDual.zero(C * problem.weights, problem.n_features, 4, C)
-        return _Slacks(planes, 1.0 if self.epsilon is None else self.epsilon)
+        return _NSlackRun(planes, 1.0 if self.epsilon is None else self.epsilon)
 
-    def _steps(self, problem: Problem, C: float, run: _Slacks) -> Iterator[Progress]:
+    def _steps(self, problem: Problem, C: float, run: _NSlackRun) -> Iterator[Progress]:
         everyone = np.arange(problem.n_examples)
         dual, clock = run.dual, run.clock
 
@@ -76,7 +76,7 @@ class NSlack(ConvexSolver["_Slacks"]):
             yield run.report(C, value, dual.value(), w, passes=2.0 * run.n_iter)
 
 
-class _Slacks(SolverRun):
+class _NSlackRun(SolverRun):
     """The planes, the violation that is tolerated, and whether the last pass found none."""
 
     _changing: ClassVar[tuple[str, ...]] = ("dual", "clock", "n_iter", "tolerance", "satisfied")
@@ -86,6 +86,6 @@ class _Slacks(SolverRun):
         self.dual, self.tolerance, self.satisfied = dual, tolerance, False
 
     def check_state(self) -> None:
-        """Refuse a tolerance that nothing meets."""
+        """Refuse a tolerance outside of [0, 1]."""
         if not 0.0 <= self.tolerance <= 1.0:
             raise ValueError(f"tolerance should be from 0 to 1, but is {self.tolerance}")

@@ -45,7 +45,7 @@ class Perceptron:
 
     ``C`` is the weight of the loss in the problem's search, for reports.
 
-    >>> from didyma.learning.examples import OneHinge
+    >>> from didyma.learning.problem import OneHinge
     >>> Perceptron(epochs=1).solve(OneHinge()).w.round(2)
     array([1., 2.])
     """
@@ -70,12 +70,12 @@ class Perceptron:
         zero = PerceptronState(np.zeros(problem.n_features))
         state = zero if former is None else deepcopy(former)
         visits = np.ones(problem.n_examples) if multiplicity is None else multiplicity
-        run = _Epochs(state, *_schedule(visits), self.random_state)
+        run = _PerceptronRun(state, *_schedule(visits), self.random_state)
         return resumable(
             *(run, str(self), problem, callback), lambda: self._solve(problem, run, callback)
         )
 
-    def _solve(self, problem: Problem, run: _Epochs, callback: Callback | None) -> Solution:
+    def _solve(self, problem: Problem, run: _PerceptronRun, callback: Callback | None) -> Solution:
         state, clock = run.averaged, run.clock
         progress, status = drive(self._steps(problem, run), None, callback, run)
         if progress is None:  # interrupted before the first epoch was done
@@ -84,7 +84,7 @@ class Perceptron:
             status = "converged"  # all epochs were done
         return Solution(progress.w, Result.of(progress, status, clock), state)
 
-    def _steps(self, problem: Problem, run: _Epochs) -> Iterator[Progress]:
+    def _steps(self, problem: Problem, run: _PerceptronRun) -> Iterator[Progress]:
         oracle = cut_oracle(problem)
         state, order, steps = run.averaged, run.order, run.steps
         while run.n_iter < self.epochs:
@@ -100,7 +100,7 @@ class Perceptron:
             yield run.report(self.C, value, 0.0, state.mean(), certified=False)
 
 
-class _Epochs(SolverRun):
+class _PerceptronRun(SolverRun):
     """The averaged weights, and the order of the last epoch, which is shuffled again."""
 
     _changing: ClassVar[tuple[str, ...]] = ("averaged", "rng", "order", "clock", "n_iter")
@@ -119,7 +119,7 @@ class _Epochs(SolverRun):
         self.order = np.arange(len(examples))
 
     def check_state(self) -> None:
-        """Refuse an order that is none."""
+        """Refuse an order that is no permutation of the visits."""
         if not np.array_equal(np.sort(self.order), np.arange(len(self.examples))):
             raise ValueError("order should name each visit of an epoch once")
 
@@ -135,7 +135,7 @@ class PerceptronState(Stateful):
         self.time = 0.0
 
     def check_state(self) -> None:
-        """Refuse a time before the first step."""
+        """Refuse a negative time."""
         if self.time < 0.0:
             raise ValueError(f"time should be from 0 on, but is {self.time}")
 

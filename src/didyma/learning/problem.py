@@ -74,12 +74,12 @@ class Problem(Protocol):
 class PythonProblem:
     """A problem given by nothing but ``cut(w, i)``; everything else follows.
 
-    >>> class Nearest(PythonProblem):
+    >>> class Hinge(PythonProblem):
     ...     "max(0, 1 - w·x) for one x."
     ...     def cut(self, w, i):
     ...         x = np.array([1.0, 2.0])
     ...         return Cut(-x, 1.0) if w @ x < 1 else Cut(0 * x, 0.0)
-    >>> Nearest(n_examples=1, n_features=2).cut_all(np.zeros(2))
+    >>> Hinge(n_examples=1, n_features=2).cut_all(np.zeros(2))
     Cut(direction=array([-1., -2.]), loss=1.0)
     """
 
@@ -118,6 +118,21 @@ class PythonProblem:
     def cut_all(self, w: Vector) -> Cut:
         """Sum of the weighted cuts at w."""
         return Cut(*self.respond(w))
+
+
+class OneHinge(PythonProblem):
+    """R(w) = max(0, 1 − w·x) for x = (1, 2): the example by which solvers are explained.
+
+    J is least at w = x / ‖x‖² for C ≥ 1 / ‖x‖².
+    """
+
+    def __init__(self) -> None:
+        super().__init__(n_examples=1, n_features=2)
+
+    def cut(self, w: Vector, i: int) -> Cut:
+        """The cut of the hinge at w."""
+        x = np.array([1.0, 2.0])
+        return Cut(-x, 1.0) if w @ x < 1 else Cut(0 * x, 0.0)
 
 
 def cut_oracle(problem: Problem) -> Any:

@@ -122,18 +122,18 @@ class RowDual(Stateful):
         self.table = self.problem.table(self.w)
         self.gaps[:] = np.inf
 
-    def place(self, v: Vector) -> None:
-        """Let v be that of this dual and others, which share it."""
+    def set_v(self, v: Vector) -> None:
+        """Replace v by the sum over this dual and those of other shards."""
         self.v = v.copy()
         self.table = self.problem.table(self.w)
 
-    def earned(self) -> float:
-        """The part of the dual objective that is linear: Σ s_i α_i·b_i."""
+    def linear_part(self) -> float:
+        """Linear part of the dual objective: Σ s_i α_i·b_i."""
         return float(self.scales @ (self.alpha * self.losses).sum(axis=1))
 
     def value(self) -> float:
         """Dual objective."""
-        return self.earned() - 0.5 * float(self.w @ self.w)
+        return self.linear_part() - 0.5 * float(self.w @ self.w)
 
     def certify(self, risks: Vector) -> float:
         """Primal objective at w, given each example's risk."""

@@ -7,6 +7,7 @@ scaler of scikit-learn, which is not imported for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,69 +33,55 @@ def linear_scores(X: Matrix, w: NDArray[np.float64]) -> Scores:
     return scores
 
 
-def polynomial_scores(
-    X: Matrix, vectors: Matrix, dual: NDArray[np.float64], gamma: float, degree: int
-) -> Scores:
-    """Σ_v dual_v (γ x·v + 1)^degree of each row x."""
-    scores = np.empty(X.shape[0])
-    for start in range(0, len(scores), BLOCK):
-        products = X[start : start + BLOCK] @ vectors.T
-        scores[start : start + BLOCK] = (gamma * products + 1.0) ** degree @ dual
-    return scores
+InQuery: TypeAlias = Callable[[NDArray[Any], Groups], NDArray[Any]]
 
 
+def _query_by_query(scale: InQuery) -> InQuery:
+    """What scales rows in any order, given what scales those that stand query by query."""
+
+    @wraps(scale)
+    def scaled(rows: NDArray[Any], groups: Groups) -> NDArray[Any]:
+        out = np.empty_like(rows)
+        out[groups.rows] = scale(rows[groups.rows], groups)
+        return out
+
+    return scaled
+
+
+@_query_by_query
 def minmax_in_query(rows: NDArray[Any], groups: Groups) -> NDArray[Any]:
     """(x − least) / (greatest − least) of each feature within each query."""
-
-    def scale(rows: NDArray[Any]) -> NDArray[Any]:
-        low, high = _extremes(rows, groups)
-        return _divide(rows - _per_row(low, groups), _per_row(high - low, groups))
-
-    return _by_query(rows, groups, scale)
+    low, high = _extremes(rows, groups)
+    return _divide(rows - _per_row(low, groups), _per_row(high - low, groups))
 
 
+@_query_by_query
 def standard_in_query(rows: NDArray[Any], groups: Groups) -> NDArray[Any]:
     """(x − mean) / deviation of each feature within each query."""
-
-    def scale(rows: NDArray[Any]) -> NDArray[Any]:
-        low, high = _extremes(rows, groups)
-        centred = rows - _per_row(_mean(rows, groups), groups)
-        deviation = np.sqrt(_mean(centred**2, groups))
-        # The rounded mean of equal values may miss them, so constancy is asked of the values.
-        return _divide(centred, _per_row(np.where(low == high, 0, deviation), groups))
-
-    return _by_query(rows, groups, scale)
+    low, high = _extremes(rows, groups)
+    centred = rows - _per_row(_mean(rows, groups), groups)
+    deviation = np.sqrt(_mean(centred**2, groups))
+    # The rounded mean of equal values may miss them, so constancy is asked of the values.
+    return _divide(centred, _per_row(np.where(low == high, 0, deviation), groups))
 
 
+@_query_by_query
 def percentile_in_query(rows: NDArray[Any], groups: Groups) -> NDArray[Any]:
     """The share of the other rows of its query that have a lower value, of each feature."""
-
-    def scale(rows: NDArray[Any]) -> NDArray[Any]:
-        query = np.repeat(np.arange(len(groups)), groups.sizes)
-        place = np.arange(len(rows))
-        lower = np.empty_like(rows)
-        for column, values in enumerate(rows.T):
-            order = np.lexsort((values, query))
-            ranked = values[order]
-            new = np.ones(len(rows), dtype=np.bool_)  # neither the value nor the query of before
-            new[1:] = (ranked[1:] != ranked[:-1]) | (query[1:] != query[:-1])
-            first = np.maximum.accumulate(np.where(new, place, 0))
-            lower[order, column] = first - groups.starts[query]
-        others = _sum(~np.isnan(rows), groups) - 1
-        shares = _divide(lower, _per_row(others, groups))
-        shares[np.isnan(rows)] = np.nan
-        return shares
-
-    return _by_query(rows, groups, scale)
-
-
-def _by_query(
-    rows: NDArray[Any], groups: Groups, scale: Callable[[NDArray[Any]], NDArray[Any]]
-) -> NDArray[Any]:
-    """What ``scale`` makes of rows that stand query by query, in their own order again."""
-    scaled = np.empty_like(rows)
-    scaled[groups.rows] = scale(rows[groups.rows])
-    return scaled
+    query = np.repeat(np.arange(len(groups)), groups.sizes)
+    place = np.arange(len(rows))
+    lower = np.empty_like(rows)
+    for column, values in enumerate(rows.T):
+        order = np.lexsort((values, query))
+        ranked = values[order]
+        new = np.ones(len(rows), dtype=np.bool_)  # neither the value nor the query of before
+        new[1:] = (ranked[1:] != ranked[:-1]) | (query[1:] != query[:-1])
+        first = np.maximum.accumulate(np.where(new, place, 0))
+        lower[order, column] = first - groups.starts[query]
+    others = _sum(~np.isnan(rows), groups) - 1
+    shares = _divide(lower, _per_row(others, groups))
+    shares[np.isnan(rows)] = np.nan
+    return shares
 
 
 def _sum(rows: NDArray[Any], groups: Groups) -> NDArray[Any]:

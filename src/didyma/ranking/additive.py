@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import partial
 from itertools import product
 from typing import Annotated, Any, ClassVar, cast
 
@@ -21,9 +20,9 @@ from didyma.learning.solution import check_C
 from didyma.model import Saved
 from didyma.protocol import check_is_fitted
 from didyma.ranking.bins import LEVELS, LINES, SAMPLE, Binned, Bins, shrinkage, step_scores
+from didyma.ranking.feature_maps import Pairwise, parse_feature_map
 from didyma.ranking.fitters import Fitter, HingeFitter
 from didyma.ranking.interactions import rank_pairs
-from didyma.ranking.losses import parse_loss
 from didyma.ranking.problem import RankingProblem
 from didyma.ranking.ramp import uncut
 from didyma.ranking.svm import SVMRanker
@@ -146,8 +145,7 @@ class AdditiveSVMRanker(SVMRanker):
     @property
     def means_(self) -> NDArray[np.float64]:
         """What each column adds to the score of a training row on average, (n_columns,)."""
-        means: NDArray[np.float64] = (self.mass_ * self.tables_).sum(axis=0)
-        return means
+        return np.asarray((self.mass_ * self.tables_).sum(axis=0))
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -192,8 +190,7 @@ class AdditiveSVMRanker(SVMRanker):
         return self.bins_.transform(X, on_threads(self.n_jobs))
 
     def _deviations(self) -> NDArray[np.float64]:
-        tables = self.tables_
-        return np.sqrt((self.mass_ * (tables - self.means_) ** 2).sum(axis=0))
+        return np.sqrt((self.mass_ * (self.tables_ - self.means_) ** 2).sum(axis=0))
 
     def _design(self, train: Lists, evaluation: EvalSets) -> tuple[Lists, EvalSets]:
         n_pairs = self._interactions()
@@ -223,11 +220,15 @@ class AdditiveSVMRanker(SVMRanker):
     def _design_rows(self, X: Matrix) -> Binned:
         return self._shrunk(self._binned(X))
 
-    def _shrunk(self, binned: Binned) -> Binned:
+    def _shrunk(self, binned: Any) -> Binned:
         """The same rows, whose weights are slopes and steps around a line, if there is one."""
         if self.line_ == NONE:
-            return binned
-        units, rises = shrinkage(self.bins_, self.mass_, self._roughness(), self.line_)
+            return cast("Binned", binned)
+        if not 0.0 <= self.roughness < np.inf:
+            raise DataError(
+                f"expected a number from 0 on, found {self.roughness!r}", field="roughness"
+            )
+        units, rises = shrinkage(self.bins_, self.mass_, self.roughness, self.line_)
         return replace(binned, units=units, rises=rises)
 
     def _solve(self, fitter: Fitter, evaluation: EvalSets) -> None:
@@ -240,12 +241,6 @@ class AdditiveSVMRanker(SVMRanker):
         chosen: float = getattr(self, "C_", USUAL_C * self._factor())
         return chosen if self.C is None else check_C(self.C)
 
-    def _roughness(self) -> float:
-        if not 0.0 <= self.roughness < np.inf:
-            found = f"expected a number from 0 on, found {self.roughness!r}"
-            raise DataError(found, field="roughness")
-        return self.roughness
-
     def _settings(self, design: Lists) -> tuple[float, str]:
         """C and the line; what is not given is cross-validated, without the cut-off of a loss."""
         factor = self._factor()
@@ -254,9 +249,8 @@ class AdditiveSVMRanker(SVMRanker):
 
         def fit(train: Lists, test: Lists) -> Iterator[Vector]:
             for self.line_ in lines:
-                fitter = self._convex(train.with_items(self._shrunk(cast("Binned", train.X))))
-                rows = self._shrunk(cast("Binned", test.X))
-                yield from (rows @ _weights(fitter, self._loose(), C) for C in Cs)
+                fitter, rows = self._convex(train, train.X), self._shrunk(test.X)
+                yield from (rows @ self._weights(fitter, C) for C in Cs)
 
         if len(settings := list(product(lines, Cs))) > 1:
             values = cross_validate(design, self._trainable(design), self.judged_by(), fit)
@@ -274,13 +268,22 @@ class AdditiveSVMRanker(SVMRanker):
         """How much larger C is with the bound than with the hinge."""
         return RAMP_FACTOR if self._bound() == "ramp" else 1.0
 
-    def _convex(self, design: Lists) -> Fitter:
-        """The problem without a cut-off, if the bound is the ramp."""
-        if self._bound() == "hinge":
-            return self._fitter(partial(self._problem, design))
-        return HingeFitter(
-            self._problem(design, RankingProblem, uncut(parse_loss(self.loss)), None)
-        )
+    def _convex(self, lists: Lists, binned: Any) -> Fitter:
+        """What fits these rows by the hinge: of the loss, or where the bound is the ramp, uncut."""
+        loss, feature_map = self._loss(), parse_feature_map(self.feature_map)
+        if self._bound() == "ramp":
+            loss, feature_map = uncut(loss), Pairwise()
+        design = lists.with_items(self._shrunk(binned))
+        return HingeFitter(self._problem(design, RankingProblem, loss, feature_map))
+
+    def _weights(self, fitter: Fitter, C: float | None = None) -> Vector:
+        """The weights at C, to a loose tolerance; what is learned on the way is not watched."""
+        C = self.C_ / self._factor() if C is None else C
+        solver = replace(self._solver(), tol=max(self.tol, LOOSE))
+        solution, result = fitter.solve(solver, C, lambda _: None)
+        if result.status == "interrupted":
+            raise KeyboardInterrupt
+        return solution.w
 
     def _design_shards(self, workers: Any, evaluation: EvalSets) -> tuple[int, Any, EvalSets]:
         """Edges are read off a sample of the rows of all shards, in proportion to their number."""
@@ -315,10 +318,10 @@ class AdditiveSVMRanker(SVMRanker):
 
         Monotone columns are not crossed, as a pair could break their promise.
         """
-        fitter = self._convex(design.with_items(self._shrunk(cast("Binned", design.X))))
-        w = _weights(fitter, self._loose(), self.C_ / self._factor())
-        coefficients, _ = fitter.problem.respond(fitter.problem.scores(w))
-        levels = bins.coarse(cast("Binned", design.X).bins)
+        binned: Any = design.X
+        fitter = self._convex(design, binned)
+        coefficients, _ = fitter.problem.respond(fitter.problem.scores(self._weights(fitter)))
+        levels = bins.coarse(binned.bins)
         return rank_pairs(levels, coefficients, bins.signs == 0, on_threads(self.n_jobs))[0]
 
     def _choose_number(self, bins: Bins, design: Lists) -> int:
@@ -328,21 +331,15 @@ class AdditiveSVMRanker(SVMRanker):
             pairs = self._pairs(bins, train)
             for number in NUMBERS:
                 crossed = bins.crossed(pairs[:number])
-                rows = [crossed.added(cast("Binned", lists.X)) for lists in (train, test)]
-                self._remember(crossed, rows[0])
-                fitter = self._convex(train.with_items(self._shrunk(rows[0])))
-                yield self._shrunk(rows[1]) @ _weights(
-                    fitter, self._loose(), self.C_ / self._factor()
-                )
-            self._remember(bins, cast("Binned", design.X))
+                rows, held_out = crossed.added(train.X), crossed.added(test.X)
+                self._remember(crossed, rows)
+                yield self._shrunk(held_out) @ self._weights(self._convex(train, rows))
+            self._remember(bins, design.X)
 
         values = cross_validate(design, self._trainable(design), self.judged_by(), fit)
         return 0 if values is None else NUMBERS[first_near_best(values)]
 
-    def _loose(self) -> Any:
-        return replace(self._solver(), tol=max(self.tol, LOOSE))
-
-    def _remember(self, bins: Bins, binned: Binned) -> None:
+    def _remember(self, bins: Bins, binned: Any) -> None:
         self.edges_, self.nominal_, self.signs_ = bins.edges, bins.nominal, bins.signs
         self.levels_, self.pairs_ = bins.levels, bins.pairs
         self.mass_ = binned.counts() / max(1, len(binned.bins))
@@ -407,20 +404,7 @@ class AdditiveSVMRanker(SVMRanker):
 
     def _solver(self) -> Any:
         solver = super()._solver()
-        if self.solver != "bcfw":
-            return solver
-        return RowBCFW(
-            tol=solver.tol, max_passes=solver.max_passes, random_state=solver.random_state
-        )
-
-
-def _weights(fitter: Fitter, solver: Any, C: float) -> Vector:
-    """The weights at C; what is learned on the way is not watched."""
-    solution, result = fitter.solve(solver, C, lambda _: None)
-    if result.status == "interrupted":
-        raise KeyboardInterrupt
-    w: Vector = solution.w
-    return w
+        return RowBCFW(**vars(solver)) if self.solver == "bcfw" else solver
 
 
 def cross_validate(

@@ -143,12 +143,7 @@ class ScoreBinner(Transformer):
         )
 
     def _read(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            finite="allow-nan",
-        )
+        return validate_data(self, X, reset=reset, finite="allow-nan")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -136,8 +136,8 @@ class Binned:
         """
         counts = self.counts()
         sums = np.empty_like(counts)
-        for j, own in enumerate(self.bins.T):
-            sums[:, j] = np.bincount(own, values[:, j], self.height)
+        for j, column in enumerate(self.bins.T):
+            sums[:, j] = np.bincount(column, values[:, j], self.height)
         filled = np.maximum.accumulate(np.where(counts > 0, np.arange(self.height)[:, None], -1))
         filled = np.maximum(filled, (counts > 0).argmax(axis=0))
         means = np.take_along_axis(sums / np.maximum(counts, 1), filled, axis=0)
@@ -155,8 +155,8 @@ class Binned:
     def counts(self) -> Vector:
         """How many rows each bin of each column has, (height, n_columns)."""
         table = np.empty((self.height, self.bins.shape[1]))
-        for j, own in enumerate(self.bins.T):
-            table[:, j] = np.bincount(own, minlength=self.height)
+        for j, column in enumerate(self.bins.T):
+            table[:, j] = np.bincount(column, minlength=self.height)
         return table
 
 
@@ -212,7 +212,13 @@ class Bins:
         thresholds = [binner.thresholds_[binner.column_ == j] for j in range(n_columns)]
         for j in np.flatnonzero(nominal):
             values = categories_of(X, int(j)) if categories is None else categories[int(j)]
-            thresholds[j] = _checked(values, int(j))
+            if len(values) > MOST_BINS - 1:
+                raise DataError(
+                    f"column {j} has {len(values)} categories, and there is room for "
+                    f"{MOST_BINS - 1}",
+                    field="categorical",
+                )
+            thresholds[j] = values
         height = max(n_bins, *(len(column) + 1 for column in thresholds), LEVELS**2 * crossable) + 1
         edges = np.full((n_columns, height - 1), np.inf)
         for column, row in zip(thresholds, edges):
@@ -247,10 +253,10 @@ class Bins:
 
         def fill(start: int) -> None:
             rows = slice(start, start + BLOCK)
-            values, own = aligned(_dense(X[rows])), bins[rows]
-            assign(values, own)
-            self._name_categories(values, own)
-            self._cross(own)
+            values, block = aligned(_dense(X[rows])), bins[rows]
+            assign(values, block)
+            self._name_categories(values, block)
+            self._cross(block)
 
         execute(fill, range(0, X.shape[0], BLOCK))
         return self._binned(bins)
@@ -311,18 +317,17 @@ class Bins:
 
     def coarse(self, bins: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Levels of binned rows, two of them taken as one, from 0 on."""
-        halved = np.maximum(self.levels, 1) - 1
-        halved //= 2
-        out = np.empty((len(bins), len(self.edges)), np.uint8)
-        for j, own in enumerate(halved):
-            out[:, j] = own[bins[:, j]]
-        return out
+        halved = (np.maximum(self.levels, 1) - 1) // 2
+        coarse = np.empty((len(bins), len(halved)), np.uint8)
+        for j, levels in enumerate(halved):
+            coarse[:, j] = levels[bins[:, j]]
+        return coarse
 
     def crossed(self, pairs: NDArray[np.int64]) -> Bins:
         """The same with these pairs of columns."""
         return replace(self, pairs=pairs.astype(np.int64).reshape(-1, 2))
 
-    def added(self, binned: Binned) -> Binned:
+    def added(self, binned: Any) -> Binned:
         """Rows that were binned before there were pairs, with the columns of the pairs."""
         bins = np.empty((len(binned.bins), self.n_columns), np.uint8)
         bins[:, : len(self.edges)] = binned.bins
@@ -347,16 +352,6 @@ def categories_of(X: Matrix, column: int) -> NDArray[Any]:
     """The values of a column, each once, in ascending order."""
     values = _dense(X[:, [column]]).ravel()
     return np.unique(values[~np.isnan(values)])
-
-
-def _checked(categories: NDArray[Any], column: int) -> NDArray[Any]:
-    if len(categories) > MOST_BINS - 1:
-        raise DataError(
-            f"column {column} has {len(categories)} categories, and there is room for "
-            f"{MOST_BINS - 1}",
-            field="categorical",
-        )
-    return categories
 
 
 def _dense(X: Any) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from didyma.data.lists import Groups, Lists
 from didyma.data.matrix import Matrix
 from didyma.errors import DataError
 from didyma.learning.monitor import EvalSets, Learner
-from didyma.learning.scoring import polynomial_scores
+from didyma.learning.scoring import BLOCK
 from didyma.learning.solution import check_C, overflow, reached
 from didyma.model import Saved
 from didyma.protocol import check_random_state, warn_of_convergence
@@ -229,8 +229,12 @@ class PolynomialRanker(_Classifier, Learner, Ranker):
             raise ValueError(f"degree should be a count, but is {self.degree}")
 
     def _score_rows(self, X: Matrix) -> NDArray[np.float64]:
-        learned = (self.support_vectors_, self.dual_coef_, self.gamma_, self.degree)
-        return polynomial_scores(X, *learned) + self.intercept_
+        scores = np.empty(X.shape[0])
+        for start in range(0, len(scores), BLOCK):
+            products = X[start : start + BLOCK] @ self.support_vectors_.T
+            kernels = (self.gamma_ * products + 1.0) ** self.degree
+            scores[start : start + BLOCK] = kernels @ self.dual_coef_
+        return scores + self.intercept_
 
     def _fit(self, train: Lists, evaluation: EvalSets) -> None:
         from sklearn.svm import SVC

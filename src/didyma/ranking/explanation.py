@@ -85,14 +85,14 @@ class PassageExplanation:
 
     def above(self, other: PassageExplanation) -> RelativeExplanation:
         """Why this passage has a higher score than another one, or not."""
-        own, theirs = ({part.name: part for part in e.contributions} for e in (self, other))
-        if own.keys() != theirs.keys():
+        ours, theirs = ({part.name: part for part in e.contributions} for e in (self, other))
+        if ours.keys() != theirs.keys():
             raise DataError("expected explanations of the same model")
         differences = [
             FeatureDifference(
                 name, part.amount - theirs[name].amount, part.value, theirs[name].value
             )
-            for name, part in own.items()
+            for name, part in ours.items()
         ]
         differences.sort(key=lambda part: -abs(part.amount))
         return RelativeExplanation(

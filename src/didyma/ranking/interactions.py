@@ -1,8 +1,8 @@
-"""Which pairs of columns have something to say together that neither says alone.
+"""Detection of interactions between pairs of columns, after Lou et al. 2013 (FAST).
 
-After Lou et al. 2013 (FAST): each pair has a small table of means of what is left to explain, and
-counts for what is in it beyond a sum of rows and columns. What is left to explain is, for a ranker,
-the coefficient of each row in the cut at the present weights: the subgradient of its risk.
+Each pair has a small table of means of the residuals, and counts for what is in it beyond a sum of
+rows and columns. The residual of a row is, for a ranker, its coefficient in the cut at the present
+weights: the subgradient of the risk.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def rank_pairs(
     allowed: NDArray[np.bool_],
     execute: Executor = serial,
 ) -> tuple[NDArray[np.int64], Array]:
-    """All pairs of allowed columns, the most promising first, and what each would explain.
+    """All pairs of allowed columns, the most promising first, and the squares that each explains.
 
-    ``levels`` (n_rows × n_columns) are below four.
+    ``levels`` (n_rows × n_columns) are below four, ``coefficients`` the residuals of the rows.
 
     >>> rng = np.random.default_rng(0)
     >>> levels = rng.integers(4, size=(2000, 5)).astype(np.uint8)

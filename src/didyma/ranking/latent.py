@@ -311,9 +311,11 @@ class LatentSVMRanker(_LatentRanker):
         check_choice(self.start, ("classifier", "random"), "start")
         if self.n_restarts < 1:
             raise DataError(f"expected at least 1, found {self.n_restarts}", field="n_restarts")
-        loss = self._loss()
+        loss, feature_map = self._loss(), self.feature_map
+        if feature_map is None:
+            feature_map = TopMean(loss.k) if isinstance(loss, PrecisionAt) else Truncated()
         return LatentRankingProblem(
-            *(train.X, train.y, train.groups, loss, _feature_map(self.feature_map, loss)),
+            *(train.X, train.y, train.groups, loss, parse_feature_map(feature_map)),
             inference=self.inference,
             all_positions=self.positions == "all",
             query_weight=train.weights,
@@ -348,12 +350,6 @@ class LatentSVMRanker(_LatentRanker):
             "w = 0 is a local minimum of latent SVMs: try another start or C, scale the features, "
             "or use SVMRanker"
         )
-
-
-def _feature_map(given: str | FeatureMap | None, loss: ItemwiseLoss) -> FeatureMap:
-    if given is not None:
-        return parse_feature_map(given)
-    return TopMean(loss.k) if isinstance(loss, PrecisionAt) else Truncated()
 
 
 def _classify(train: Lists, evaluation: EvalSets, rel: float) -> NDArray[np.float64]:

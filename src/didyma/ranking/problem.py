@@ -75,19 +75,18 @@ class RankingProblem:
         self.n_examples, self.n_features = len(trainable), X.shape[1]
         self.n_skipped = len(groups) - self.n_examples
         rows, stored, counts = _arrange(levels, groups, trainable, len(self._gains))
-        starts = stored[1]
         self.multiplicity = weight[trainable]
         self.weights = self.multiplicity / max(self.multiplicity.sum(), np.finfo(float).tiny)
         self.grades = _choose_grades(grades, loss, feature_map, counts, self._gains)
         self._files = MappedFiles(X)
         self.n_rows = X.shape[0]
         self._binned = X if isinstance(X, Binned) else None
-        self._rows, self._starts, self._counts = rows, starts, counts
+        self._rows, self._starts, self._counts = rows, stored[1], counts
         n_values = _count_values(X, rows)
         self.cut_cost = n_values / max(1, self.n_examples * self.n_features)
         self._n_threads = n_threads(n_jobs)
         self._storage = _storage(X)
-        self._stored = (*stored, _shards(starts, n_values, self.n_features))
+        self._stored = (*stored, _shards(self._starts, n_values, self.n_features))
         self.kernel = self._problem(self._oracle(loss, feature_map))
 
     def _problem(self, oracle: Any) -> Any:
@@ -101,8 +100,7 @@ class RankingProblem:
     def cut(self, w: Vector, i: int) -> Cut:
         """Most violated cut of the i-th trainable query."""
         direction = np.empty(self.n_features)
-        loss = self.kernel.cut(w, i, direction)
-        return Cut(direction, loss)
+        return Cut(direction, self.kernel.cut(w, i, direction))
 
     def risks(self, w: Vector) -> Vector:
         """Risk of each trainable query at w; no more than the scores of a shard are in memory."""
@@ -137,8 +135,7 @@ class RankingProblem:
     def cut_all(self, w: Vector) -> Cut:
         """Most violated cut of the whole risk, each query's rows passing the cache once."""
         direction = np.empty(self.n_features)
-        loss = self.kernel.cut_all(w, self.weights, direction, self._n_threads)
-        return Cut(direction, loss)
+        return Cut(direction, self.kernel.cut_all(w, self.weights, direction, self._n_threads))
 
     def spread(self, values: Vector) -> Vector:
         """A value of each trainable query, for each of its rows; zero for the rows of others."""
@@ -204,14 +201,14 @@ def _arrange(
     rows, graded = np.empty(len(stored), np.int64), np.empty(len(stored), np.int32)
     counts = np.empty((len(trainable), n_levels), np.int64)
     for first, last in _ranges(starts, 1 + starts[-1] // ROWS):
-        span, own = slice(starts[first], starts[last]), starts[first : last + 1] - starts[first]
-        query = np.repeat(np.arange(last - first), np.diff(own))
+        span = slice(starts[first], starts[last])
+        begins = starts[first : last + 1] - starts[first]
+        query = np.repeat(np.arange(last - first), np.diff(begins))
         key = query * n_levels + levels[stored[span]]
         order = np.argsort(key, kind="stable")
-        rows[span], graded[span] = stored[span][order], order - own[query]
-        counts[first:last] = np.bincount(key, minlength=(last - first) * n_levels).reshape(
-            -1, n_levels
-        )
+        rows[span], graded[span] = stored[span][order], order - begins[query]
+        of_query = np.bincount(key, minlength=(last - first) * n_levels)
+        counts[first:last] = of_query.reshape(-1, n_levels)
     return rows, (stored, starts, graded), counts
 
 
@@ -302,17 +299,6 @@ def hinge_oracle(
     return oracle_of(kind, loss, feature_map, grades == "thresholds", counts, gains)
 
 
-def prediction_oracle(
-    loss: ItemwiseLoss,
-    feature_map: FeatureMap,
-    thresholds: bool,
-    counts: NDArray[np.int64],
-    gains: Vector,
-) -> Any:
-    """The ranking that the scores predict, of whatever loss; its coefficients alone count."""
-    return oracle_of("predicted", loss, feature_map, thresholds, counts, gains)
-
-
 def oracle_of(
     kind: str,
     loss: ItemwiseLoss,
@@ -321,13 +307,12 @@ def oracle_of(
     counts: NDArray[np.int64],
     gains: Vector,
 ) -> Any:
-    """The oracle of a kind: of binary relevance, or of that at each threshold, or of grades."""
-    parts = (
-        queries_of(counts),
-        kind,
-        loss.described(counts),
-        feature_map.described(_longest(counts)),
-    )
+    """The oracle of a kind: of binary relevance, or of that at each threshold, or of grades.
+
+    "predicted" is the ranking by the scores, of whatever loss; its coefficients alone count.
+    """
+    described = loss.described(counts), feature_map.described(_longest(counts))
+    parts = (queries_of(counts), kind, *described)
     if thresholds:
         return core.threshold_oracle(*parts, gains)
     if kind.startswith("graded"):
@@ -346,13 +331,12 @@ def latent_oracle(
     places: NDArray[np.int64] | None,
 ) -> Any:
     """The most violating ranking against the completion: that of the scores, or ``places``."""
-    v = feature_map.described(_longest(counts))
-    seen = v
+    v = scored = feature_map.described(_longest(counts))
     if all_positions:
-        seen = core.feature_map("positional", feature_map.weights_for(_longest(counts)))
+        scored = core.feature_map("positional", feature_map.weights_for(_longest(counts)))
     where = np.empty(0, np.int64) if places is None else places
-    described = loss.described(counts)
-    return core.latent_oracle(queries_of(counts), inference, described, v, seen, loss_scale, where)
+    described = loss.described(counts), v, scored
+    return core.latent_oracle(queries_of(counts), inference, *described, loss_scale, where)
 
 
 def _longest(counts: NDArray[np.int64]) -> int:

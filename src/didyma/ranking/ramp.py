@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from didyma._core.ranking import ramp_oracle
 from didyma.ranking.feature_maps import FeatureMap
 from didyma.ranking.losses import NDCG, AveragePrecision, ItemwiseLoss, PrecisionAt, StepLoss
-from didyma.ranking.problem import RankingProblem, prediction_oracle
+from didyma.ranking.problem import RankingProblem, oracle_of
 
 Vector = NDArray[np.float64]
 
@@ -50,10 +50,8 @@ class RampProblem(RankingProblem):
     def _oracle(self, loss: ItemwiseLoss, feature_map: FeatureMap) -> Any:
         """The most violating ranking of a query, against the predicted one of the round."""
         self._predicted = np.zeros(len(self._rows))  # Ψ(ŷ) − Ψ*, by row
-        of_queries = self._counts, self._gains
-        self._prediction = self._problem(
-            prediction_oracle(loss, feature_map, self.grades == "thresholds", *of_queries)
-        )
+        kind = "predicted", loss, feature_map, self.grades == "thresholds"
+        self._prediction = self._problem(oracle_of(*kind, self._counts, self._gains))
         return ramp_oracle(super()._oracle(loss, feature_map), self._starts, self._predicted)
 
     def begin(self, rng: np.random.Generator) -> Vector:

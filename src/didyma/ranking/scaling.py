@@ -76,12 +76,7 @@ class _QueryScaler(Transformer):
     def _read(
         self, X: ArrayLike, qid: ArrayLike | None, group: ArrayLike | None, *, reset: bool
     ) -> tuple[NDArray[Any], Groups]:
-        rows = validate_data(
-            self,
-            X,
-            reset=reset,
-            finite="allow-nan",
-        )
+        rows = validate_data(self, X, reset=reset, finite="allow-nan")
         return rows, group_rows(len(rows), qid, group)
 
     def __sklearn_tags__(self) -> Any:

@@ -36,6 +36,7 @@ def default_C(bound: str, loss: ItemwiseLoss, hinge: float = HINGE_C) -> float:
     tell shows only where weights are long. A hundred times costs five times as long, and is no
     better on held-out queries.
 
+    >>> from didyma.ranking.losses import parse_loss
     >>> default_C("auto", parse_loss("ap")), default_C("auto", parse_loss("ndcg@10"))
     (100.0, 300.0)
     """
@@ -177,7 +178,7 @@ class SVMRanker(StartedRanker):
         self._solve(*sharded_fitter(self, workers, weights, n_jobs, evaluation))
 
     def _design_rows(self, X: Matrix) -> Any:
-        """What the weights are of, of some rows, after `_design`."""
+        """Rows of the design matrix, after `_design`."""
         return X
 
     def _design_shards(self, workers: Any, evaluation: EvalSets) -> tuple[int, Any, EvalSets]:
@@ -185,7 +186,7 @@ class SVMRanker(StartedRanker):
         return self.n_features_in_, None, evaluation
 
     def _design(self, train: Lists, evaluation: EvalSets) -> tuple[Lists, EvalSets]:
-        """Both with the design matrix as rows: what the weights are of."""
+        """Both with rows of the design matrix, whose columns the weights belong to."""
         return train, evaluation
 
     def _fitter(
@@ -266,7 +267,7 @@ class SVMRanker(StartedRanker):
             )
 
     def weight(self) -> float:
-        """C, or what suits the bound."""
+        """C, or the default for the bound."""
         if self.C is not None:
             return check_C(self.C)
         return default_C(self.bound, self._loss())

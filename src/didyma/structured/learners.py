@@ -33,7 +33,7 @@ from didyma.protocol import (
     seed_of,
     warn_of_convergence,
 )
-from didyma.structured.task import Task
+from didyma.structured.task import Task, TaskProblem
 
 Vector = NDArray[np.float64]
 OutputMeasure = Callable[[Sequence[Any], Sequence[Any]], float]
@@ -74,6 +74,7 @@ class StructuredLearner(Savable, Estimator):
 
     _transient: ClassVar[tuple[str, ...]] = ("task", "callback")
     _gain = np.inf  # over zero weights, where there is an objective
+    _latent: ClassVar[bool] = False  # whether it learns tasks with latent parts, or without
 
     def fit(
         self,
@@ -131,7 +132,22 @@ class StructuredLearner(Savable, Estimator):
         self, examples: Any, labels: Any, sample_weight: Any, watch: Watch, **start: Any
     ) -> Solution:
         weights = _weights(len(examples), len(labels), sample_weight)
-        return self._learn(examples, labels, weights, watch, **start)
+        problem = self._pose()(examples, labels, weights / weights.sum())
+        return self._learn(problem, weights, watch, **start)
+
+    def _pose(self) -> Callable[..., TaskProblem]:
+        """What makes a problem of examples, labels and weights."""
+        task, learner = self._task(), type(self).__name__
+        if task.latent == self._latent:
+            return task.problem
+        reason = f"has latent parts; use Latent{learner}"
+        if self._latent:
+            reason = f"defines no complete(w, x, y); use {learner.removeprefix('Latent')}"
+        raise DataError(f"{type(task).__name__} {reason}", field="task")
+
+    def _learn(self, problem: TaskProblem, weights: Vector, watch: Watch) -> Solution:
+        """Solve the problem of examples with these weights."""
+        raise NotImplementedError
 
     @on_cluster("didyma.cluster.bags:predict")
     def predict(self, examples: Any) -> Any:
@@ -160,11 +176,6 @@ class StructuredLearner(Savable, Estimator):
             )
         return learner.set_params(task=task)
 
-    def _learn(
-        self, examples: Sequence[Any], labels: Sequence[Any], weights: Vector, watch: Watch
-    ) -> Solution:
-        raise NotImplementedError
-
     def _judge(self, w: Vector, examples: Sequence[Any], labels: Sequence[Any]) -> float:
         task = self._task()
         return self._measured(labels, [task.argmax(w, x) for x in examples])
@@ -179,16 +190,6 @@ class StructuredLearner(Savable, Estimator):
         if not isinstance(self.task, Task):
             raise DataError(f"expected a didyma.Task, found {self.task!r}", field="task")
         return self.task
-
-    def _task_with(self, *, latent: bool) -> Task:
-        """The task, if it has latent parts, or none, as this learner wants it."""
-        task, learner = self._task(), type(self).__name__
-        if task.latent == latent:
-            return task
-        reason = f"has latent parts; use Latent{learner}"
-        if latent:
-            reason = f"defines no complete(w, x, y); use {learner.removeprefix('Latent')}"
-        raise DataError(f"{type(task).__name__} {reason}", field="task")
 
     def _former(self) -> Solution | None:
         return getattr(self, "_solution", None) if self.warm_start else None
@@ -216,8 +217,6 @@ class StructuredPerceptron(StructuredLearner):
     _: KW_ONLY
     loss_scale: float | None = None
 
-    _online: ClassVar[bool] = False
-
     def partial_fit(
         self,
         examples: Sequence[Any],
@@ -232,25 +231,22 @@ class StructuredPerceptron(StructuredLearner):
 
     def _learn(
         self,
-        examples: Sequence[Any],
-        labels: Sequence[Any],
+        problem: TaskProblem,
         weights: Vector,
         watch: Watch,
         epochs: int | None = None,
         former: Solution | PerceptronState | None = None,
     ) -> Solution:
-        problem = self._pose()(examples, labels, weights / weights.sum())
         learner = Perceptron(epochs or self.epochs, seed_of(self.random_state))
         start = former or self._former()
         return learner.solve(problem, multiplicity=weights, start=start, callback=watch)
 
-    def _pose(self) -> Callable[..., Any]:
-        """What makes a problem of examples, labels and weights."""
+    def _pose(self) -> Callable[..., TaskProblem]:
         return partial(
-            self._task_with(latent=self._online).problem,
+            super()._pose(),
             augmented=self.loss_scale is not None,
             loss_scale=1.0 if self.loss_scale is None else float(self.loss_scale),
-            online=self._online,
+            online=self._latent,
         )
 
 
@@ -264,7 +260,7 @@ class LatentStructuredPerceptron(StructuredPerceptron):
     [0, None]
     """
 
-    _online: ClassVar[bool] = True
+    _latent: ClassVar[bool] = True
 
 
 @dataclass(eq=False, repr=False)
@@ -296,10 +292,7 @@ class StructuredSVM(StructuredLearner):
     tol: float = 1e-3
     max_iter: int = 1000
 
-    def _learn(
-        self, examples: Sequence[Any], labels: Sequence[Any], weights: Vector, watch: Watch
-    ) -> Solution:
-        problem = self._task_with(latent=False).problem(examples, labels, weights / weights.sum())
+    def _learn(self, problem: TaskProblem, weights: Vector, watch: Watch) -> Solution:
         seed = seed_of(self.random_state)
         solver, C = make_solver(self.solver, self.tol, self.max_iter, seed), check_C(self.C)
         solution: Solution = solver.solve(problem, C, start=self._former(), callback=watch)
@@ -357,6 +350,8 @@ class LatentStructuredSVM(StructuredLearner):
     objective_trace_: list[float] = field(init=False)
     result_: LatentResult = field(init=False)
 
+    _latent: ClassVar[bool] = True
+
     def fit(
         self,
         examples: Sequence[Any],
@@ -383,14 +378,8 @@ class LatentStructuredSVM(StructuredLearner):
         return self._fit(examples, labels, sample_weight, eval_set, first=first)
 
     def _learn(
-        self,
-        examples: Sequence[Any],
-        labels: Sequence[Any],
-        weights: Vector,
-        watch: Watch,
-        first: Vector | None = None,
+        self, problem: TaskProblem, weights: Vector, watch: Watch, first: Vector | None = None
     ) -> Solution:
-        problem = self._task_with(latent=True).problem(examples, labels, weights / weights.sum())
         C = check_C(self.C)
         if self.n_restarts < 1:
             raise DataError(f"expected at least 1, found {self.n_restarts}", field="n_restarts")
