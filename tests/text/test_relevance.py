@@ -18,7 +18,7 @@ from didyma.data.attributes import Attributes
 from didyma.text.calibration import HeldOutError, least_logistic_loss, nested_choice
 from didyma.text.observation import OLD_FILE
 from didyma.text.relevance import RIDGES, Logits
-from tests.text.test_combining import letters, with_signals
+from tests.text.test_text_reranker_signals import letters, with_signals
 from tests.text.texts import DOINGS, THINGS, made
 
 QUERY = "when does the ship of the river sail?"
@@ -159,15 +159,6 @@ def test_a_file_of_before_says_that_probabilities_are_scores(tmp_path: Path) -> 
     ranking = again.rank(QUERY, [ANSWER, "It rains."])
     assert [one.probability for one in ranking] == [one.score for one in ranking]
     assert ranking.notes == (OLD_FILE,)
-
-
-def test_a_file_keeps_it_to_the_last_bit(tmp_path: Path) -> None:
-    reranker = TextReranker(quick=True).fit(made(12))
-    reranker.save(tmp_path / "model")
-    again = didyma.load(tmp_path / "model")
-    assert chances(again, [ANSWER, "It rains."]) == chances(reranker, [ANSWER, "It rains."])
-    assert again.calibration_report() == reranker.calibration_report()
-    assert again.rank(QUERY, [ANSWER]).notes == ()
 
 
 def test_the_ridge_is_the_optimum() -> None:
