@@ -347,7 +347,7 @@ class Cascade(Serialisable, Savable):
         )
 
     def state(self) -> State:
-        """What was learned, as arrays and values that JSON can hold."""
+        """The reranker, the settings and the teacher's name, as arrays and JSON values."""
         arrays, record = encode(self.reranker)
         named = self._named
         if (teacher := self.teacher) is not None:

@@ -223,7 +223,7 @@ class TextReranker(Reranker):
         orders = opponents(everything.names, numbers, self.decreasing)
         windowed = everything.windowed(lists)
         if target is None:
-            self._fuse(lists, everything, windowed, orders)
+            self._fit_unjudged(lists, everything, windowed, orders)
             return self
         judged = JudgedFeatures.of(lists, windowed, everything.names, target, by=LEXICAL[0])
         search = CrossValidation(judged, target, orders, self.random_state, signs)
@@ -243,18 +243,18 @@ class TextReranker(Reranker):
         ]
         self.order_calibration_ = Calibration.fit(raw, target.relevance, lists.groups)
         # Columns by kinds of questions (with a colon) are many, and tell chances no better.
-        absolute = [name for name in self._keep(everything).absolute if ":" not in name]
+        absolute = [name for name in self._keep_columns(everything).absolute if ":" not in name]
         self.relevance_ = RelevanceModel.fit(judged, absolute, target.relevance, search.fold, signs)
         departed = departures(raw, judged.best(search.baseline), lists.groups)
-        self._look_at(lists, everything, windowed, departed)
+        self._fit_ranges(lists, everything, windowed, departed)
         self.out_of_fold_ = raw if search.best is None else search.best.scores
         self.interrupted_ = search.interrupted
         return self
 
-    def _fuse(
+    def _fit_unjudged(
         self, lists: Lists, everything: TextFeatures, windowed: Windowed, orders: list[Opponent]
     ) -> None:
-        """The sum of z-scores, where there are no judgements; there are no probabilities."""
+        """Without judgements: the sum of z-scores, and no probabilities."""
         order = next((one for one in orders if one.name == Z_SUM), orders[0])
         summed = ", ".join(column.removesuffix(IN_LIST) for column in order.columns)
         by = f"the sum of z-scores of {summed}" if order.name == Z_SUM else f"that of {summed}"
@@ -270,19 +270,19 @@ class TextReranker(Reranker):
         self.order_calibration_ = Calibration("platt", identity, {}, nothing, 0.0, n_queries, ())
         self.relevance_ = None
         self.out_of_fold_, _ = windowed.best(order.scores(windowed.X, everything.names))
-        self._keep(everything)
-        self._look_at(lists, everything, windowed, np.zeros(1))
+        self._keep_columns(everything)
+        self._fit_ranges(lists, everything, windowed, np.zeros(1))
         self.interrupted_ = False
 
-    def _keep(self, everything: TextFeatures) -> TextFeatures:
-        """Keep the features that are needed."""
+    def _keep_columns(self, everything: TextFeatures) -> TextFeatures:
+        """Keep the columns of the ranker and of the baseline."""
         columns = [*(self.model_.features.names or ()), *self.gate_.baseline_order.columns]
         self.featuriser = features = everything.with_columns(dict.fromkeys(columns))
         if (meaning := part_of(features, Meaning)) is not None:
             meaning.budget, meaning.on_encoded = self.embed_budget, None
         return features
 
-    def _look_at(
+    def _fit_ranges(
         self,
         lists: Lists,
         everything: TextFeatures,
