@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -129,6 +129,8 @@ class TextReranker(Reranker):
         Whether Ctrl-C ended the search. Not saved.
     """
 
+    if TYPE_CHECKING:
+        featuriser: TextFeatures
     schema_: Annotated[Schema, Saved(default=Schema())]
     gate_: Annotated[Verdict, Saved()]
     trials_: Annotated[list[dict[str, Any]], Saved()]
@@ -335,17 +337,16 @@ class TextReranker(Reranker):
         """
         self.store = self.store if store is None else store
         self.embed_budget = self.embed_budget if embed_budget is None else embed_budget
-        features = cast("TextFeatures", self.featuriser)
-        if vectors is not None and (words := part_of(features, WordVectors)) is not None:
+        if vectors is not None and (words := part_of(self.featuriser, WordVectors)) is not None:
             words.attach(vectors)
-        if (meaning := part_of(features, Meaning)) is not None:
+        if (meaning := part_of(self.featuriser, Meaning)) is not None:
             meaning.attach(encoder, store)
             meaning.budget = self.embed_budget
         return self
 
     def _notes(self, passages: list[Passage], lists: Lists, windowed: Windowed) -> Iterator[str]:
         """What was missing in a request, and what nobody asks for."""
-        features = cast("TextFeatures", self.featuriser)
+        features = self.featuriser
         if (signals := part_of(features, Signals)) is not None:
             yield from imputed(signals, lists)
         yield from unknown(self._schema_of(passages), passages)
@@ -427,7 +428,7 @@ class TextReranker(Reranker):
         """Length of the vectors of training, or of the encoder; 0 if they do not count."""
         for field in self.schema_.of_role("vector"):
             return field.dimension
-        meaning = part_of(cast("TextFeatures", self.featuriser), Meaning)
+        meaning = part_of(self.featuriser, Meaning)
         return 0 if meaning is None or meaning.encoder is None else meaning.encoder.dimension
 
     def _calibrated(self, raw: Vector) -> Vector:
@@ -459,7 +460,7 @@ class TextReranker(Reranker):
         check_parameters(cls, parameters, (*PARAMETERS, *LATER))
         reranker = super().from_state(arrays, others)
         vars(reranker).update(parameters)
-        if (meaning := part_of(cast("TextFeatures", reranker.featuriser), Meaning)) is not None:
+        if (meaning := part_of(reranker.featuriser, Meaning)) is not None:
             meaning.budget = reranker.embed_budget
         return reranker
 
