@@ -7,11 +7,12 @@ import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from didyma import integrations
+from didyma import Lists, integrations
 from didyma.errors import DataError, LeftOutWarning, MissingExtraError
 from didyma.integrations import RerankEncoder
 from didyma.integrations.retrieved import Retrieved, rank_retrieved
@@ -144,25 +145,27 @@ def test_haystack(reranker, path, ranked):
         RerankComponent(reranker).to_dict()
 
 
+def results_of(lists: Lists, **columns: Any) -> tuple[Any, Any]:
+    """Results of a retriever as PyTerrier has them, and judgements of all of them."""
+    pandas, codes = pytest.importorskip("pandas"), lists.groups.codes
+    named = {
+        "qid": codes,
+        "query": np.asarray(lists.queries)[codes],
+        "docno": np.arange(len(codes)),
+    }
+    results = pandas.DataFrame(named).astype(str)
+    qrels = results[["qid", "docno"]].assign(label=lists.y.astype(int))
+    return results.assign(**columns), qrels
+
+
 @pytest.mark.filterwarnings("ignore:There are shared pipeline components")
 @pytest.mark.parametrize("first_stage", [False, True])
 def test_pyterrier(first_stage):
-    pandas = pytest.importorskip("pandas")
     pyterrier = pytest.importorskip("pyterrier")
     from didyma.integrations import RerankTransformer
 
     lists = made(12, scores=True)
-    of_row = lists.groups.codes
-    results = pandas.DataFrame(
-        {
-            "qid": of_row.astype(str),
-            "query": np.asarray(lists.queries)[of_row],
-            "docno": [f"d{row}" for row in range(len(lists))],
-            "text": list(lists.items),
-            "score": lists.scores,
-        }
-    )
-    qrels = results[["qid", "docno"]].assign(label=lists.y.astype(int))
+    results, qrels = results_of(lists, text=lists.texts, score=lists.scores)
     qrels = qrels[qrels["label"] > 0]
     topics = results[["qid", "query"]].drop_duplicates()
     retriever = pyterrier.Transformer.from_df(pyterrier.model.add_ranks(results))
@@ -295,23 +298,12 @@ def test_haystack_reads_meta_scores_and_embeddings(with_signals):
 
 @pytest.mark.filterwarnings("ignore:There are shared pipeline components")
 def test_pyterrier_learns_from_other_columns():
-    pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyterrier")
     from didyma.integrations import RerankTransformer
 
     lists, rng = made(20), np.random.default_rng(1)
-    of_row = lists.groups.codes
-    results = pandas.DataFrame(
-        {
-            "qid": of_row.astype(str),
-            "query": np.asarray(lists.queries)[of_row],
-            "docno": [f"d{row}" for row in range(len(lists))],
-            "text": "The same.",
-            "clicks": rng.normal(size=len(lists)) + 3 * lists.y,
-            "score": 0.0,
-        }
-    )
-    qrels = results[["qid", "docno"]].assign(label=lists.y.astype(int))
+    clicks = rng.normal(size=len(lists)) + 3 * lists.y
+    results, qrels = results_of(lists, text="The same.", clicks=clicks, score=0.0)
     transformer = RerankTransformer(TextReranker(quick=True), signals=["clicks"])
     transformer.fit(results, qrels)
     found = transformer.transform(results)

@@ -12,7 +12,14 @@ from hypothesis.extra.numpy import arrays
 
 from didyma.data.lists import Groups
 from didyma.errors import DataError
-from didyma.text.calibration import FITS, Calibration, wilson
+from didyma.text.calibration import (
+    FITS,
+    Calibration,
+    HeldOutError,
+    least_logistic_loss,
+    nested_choice,
+    wilson,
+)
 from tests.test_imports import modules_after
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -279,3 +286,42 @@ def test_asking_needs_numpy_alone():
         "Calibration.from_state(known, values)([0.5])"
     )
     assert not modules_after(code) & {"scipy", "sklearn", "ir_measures"}
+
+
+def test_weights_without_a_penalty_are_those_of_least_loss() -> None:
+    rng = np.random.default_rng(0)
+    columns, target = rng.normal(size=(2, 50)), rng.random(50)
+    w = least_logistic_loss(columns, target, np.zeros(2), np.zeros(2))
+    assert np.abs(columns @ (1 / (1 + np.exp(-w @ columns)) - target)).max() < 1e-6
+
+
+def test_what_a_fold_is_judged_by_is_not_learned_from_it() -> None:
+    """Labels of fold 0 change neither what was learned nor what was chosen without it."""
+    rng = np.random.default_rng(0)
+    fold, y = np.arange(40) % 4, rng.normal(size=40)
+
+    def held_out(y: np.ndarray) -> float:
+        def learn(rows: np.ndarray) -> list[float]:
+            return [float(y[rows].mean()), float(np.median(y[rows])), 0.0]
+
+        def loss(value: float, rows: np.ndarray) -> float:
+            return float(((y[rows] - value) ** 2).sum())
+
+        return nested_choice(learn, loss, fold).held_out[0]
+
+    other = np.where(fold == 0, 100.0, y)
+    assert held_out(other) == held_out(y)
+
+
+def test_errors_against_a_loop() -> None:
+    rng = np.random.default_rng(0)
+    p, y = rng.random(103), (rng.random(103) < 0.5).astype(float)
+    found = HeldOutError.of("platt", p, y)
+    assert found.brier == pytest.approx(sum((a - b) ** 2 for a, b in zip(p, y)) / 103)
+    pairs = sorted(zip(p, y))
+    sizes = [11] * 3 + [10] * 7
+    apart = 0.0
+    for size in sizes:
+        own, pairs = pairs[:size], pairs[size:]
+        apart += abs(sum(a for a, _ in own) - sum(b for _, b in own)) / 103
+    assert found.error == pytest.approx(apart)

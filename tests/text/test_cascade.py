@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,11 @@ def documents_of(lists: Lists, n: int) -> list[str]:
     return [lists.items[row] for row in lists.groups.rows_of(n)]
 
 
+def question(lists: Lists) -> tuple[str, list[str]]:
+    """The first query with its documents."""
+    return lists.query_texts[0], documents_of(lists, 0)
+
+
 def simulated(raw: Sequence[float], taught: Any, top: int, t: float, budget: int) -> list[int]:
     """The order by the definition, pair by pair: documents by their places in the list."""
     order = sorted(range(len(raw)), key=lambda n: -raw[n])
@@ -78,7 +84,7 @@ def test_the_order_is_that_of_the_definition(
     predicted = cascade.predict(lists)
     teacher.asked.clear()
     t = np.inf if threshold is None else threshold
-    for n, query in enumerate(lists.queries or ()):
+    for n, query in enumerate(lists.query_texts):
         documents = documents_of(lists, n)
         raw = [0.0] * len(documents)
         for one in reranker.rank(query, documents):
@@ -102,7 +108,7 @@ def test_the_order_is_that_of_the_definition(
 
 def test_a_budget_for_all_gives_the_teachers_order(reranker: TextReranker, lists: Lists) -> None:
     cascade = Cascade(reranker, Counting(), 9)
-    for n, query in enumerate(lists.queries or ()):
+    for n, query in enumerate(lists.query_texts):
         documents = documents_of(lists, n)
         expected = sorted(range(9), key=lambda m: -truth(query, documents[m]))
         assert [one.index for one in cascade.rank(query, documents)] == expected
@@ -115,7 +121,7 @@ def test_no_budget_and_threshold_0_ask_nobody(reranker: TextReranker, lists: Lis
     expected = reranker.predict(lists)
     for cascade in (Cascade(reranker, teacher, 0), Cascade(reranker, teacher, 9, threshold=0.0)):
         np.testing.assert_array_equal(cascade.predict(lists), expected)
-        query, documents = (lists.queries or [])[0], documents_of(lists, 0)
+        query, documents = question(lists)
         cheap = reranker.rank(query, documents, explain=True)
         found = cascade.rank(query, documents, explain=True)
         assert list(found) == list(cheap)
@@ -156,7 +162,7 @@ def test_a_lying_teacher_changes_nothing(
     reranker: TextReranker, lists: Lists, fault: Any, problem: str
 ) -> None:
     cascade = Cascade(reranker, Counting(fault))
-    query, documents = (lists.queries or [])[0], documents_of(lists, 0)
+    query, documents = question(lists)
     found = cascade.rank(query, documents)
     assert list(found) == list(reranker.rank(query, documents))
     assert found.asked == 0
@@ -177,7 +183,7 @@ def test_a_slow_teacher_is_not_waited_for(reranker: TextReranker, lists: Lists) 
 
     teacher = Counting(wait)
     cascade = Cascade(reranker, teacher, timeout=0.01)
-    query, documents = (lists.queries or [])[0], documents_of(lists, 0)
+    query, documents = question(lists)
     cheap = list(reranker.rank(query, documents))
     failures = []
     for _ in range(12):
@@ -191,7 +197,7 @@ def test_a_slow_teacher_is_not_waited_for(reranker: TextReranker, lists: Lists) 
 
 
 def test_a_dead_endpoint_changes_nothing(reranker: TextReranker, lists: Lists) -> None:
-    query, documents = (lists.queries or [])[0], documents_of(lists, 0)
+    query, documents = question(lists)
     with serving(reranking) as server:
         cascade = Cascade(reranker, server.address + "/v1/rerank", timeout=30.0)
         alive = cascade.rank(query, documents)
@@ -207,7 +213,7 @@ def test_tuning_asks_the_least_that_keeps_the_gain(reranker: TextReranker) -> No
     lists = made(60, seed=3, n_passages=9)
     answers = {
         (query, lists.items[row]): lists.y[row]
-        for n, query in enumerate(lists.queries or ())
+        for n, query in enumerate(lists.query_texts)
         for row in lists.groups.rows_of(n)
     }
 
@@ -253,12 +259,12 @@ def test_a_teacher_that_gains_nothing_is_not_asked(reranker: TextReranker) -> No
     cascade = Cascade(reranker, Counting()).tune(lists)
     assert cascade.threshold == 0.0
     assert not cascade.curve_.gain_is_sure
-    assert cascade.rank((lists.queries or [])[0], documents_of(lists, 0)).asked == 0
+    assert cascade.rank(*question(lists)).asked == 0
 
 
 def test_lists_without_labels_are_judged_by_the_teacher(reranker: TextReranker) -> None:
     lists = made(20, seed=5)
-    bare = Lists.of_texts(lists.queries or [], [documents_of(lists, n) for n in range(20)])
+    bare = replace(lists, labels=None)
     teacher = Counting()
     curve = Cascade(reranker, teacher, 3).curve(bare)
     assert sum(len(asked) for _, asked in teacher.asked) == len(bare)
@@ -270,7 +276,7 @@ def test_lists_without_labels_are_judged_by_the_teacher(reranker: TextReranker) 
 def test_a_file_names_the_teacher_and_asks_nobody(
     reranker: TextReranker, lists: Lists, tmp_path: Path
 ) -> None:
-    query, documents = (lists.queries or [])[0], documents_of(lists, 0)
+    query, documents = question(lists)
     path = tmp_path / "cascade.didyma.safetensors"
     with serving(reranking) as server:
         address = server.address + "/base/rerank#m"
@@ -311,7 +317,7 @@ def test_it_has_what_a_reranker_has(reranker: TextReranker, lists: Lists) -> Non
     assert cascade.gate_ is reranker.gate_
     assert cascade.calibration_ is reranker.calibration_
     assert cascade.language == reranker.language
-    query, documents = (lists.queries or [])[0], documents_of(lists, 0)
+    query, documents = question(lists)
     assert cascade.explain(query, documents) == reranker.explain(query, documents)
     expected = reranker.evaluate(lists, "AP").mean("AP")
     assert cascade.evaluate(lists, "AP").mean("AP") == expected

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import reduce
 
 import numpy as np
 import pytest
 
 from didyma.data.lists import Groups, Lists
 from didyma.errors import DataError
-from didyma.text.drift import Ranges, departures
+from didyma.text.drift import LOOKED_AT, Ranges, departures
 from didyma.text.text_reranker import TextReranker
 from tests.test_imports import modules_after
 
@@ -340,3 +341,40 @@ def test_flights_and_passwords_are_not_harmless_to_a_model_of_abstracts():
     assert drift.warns
     assert drift.level not in ("like training", "harmless")
     assert "probabilities" in drift.verdict
+
+
+def test_sums_of_single_queries_are_compared_as_all_at_once():
+    rng = np.random.default_rng(0)
+    sizes = [LOOKED_AT, 1, 7, 12, 3] * 8
+    X = rng.normal(size=(sum(sizes), 3)).round(1)
+    X[:, 2] = 0.7  # constant
+    X[rng.random(len(X)) < 0.1, 1] = np.nan
+    groups, departed = Groups.from_lists(sizes), rng.random(len(sizes))
+    ranges = Ranges.fit(
+        rng.normal(size=(400, 3)), Groups.from_lists([10] * 40), ("a", "b", "c"), None, departed
+    )
+    whole = ranges.compare(X, groups, departed)
+    parts = np.split(X, np.cumsum(sizes)[:-1])
+    observed = [ranges.observe(part, departed[[n]]) for n, part in enumerate(parts)]
+    drift = ranges.judge(reduce(lambda a, b: a + b, observed))
+    assert drift.n_queries == whole.n_queries == len(sizes)
+    assert [one.name for one in drift.features] == [one.name for one in whole.features]
+    for own, other in zip(drift.features, whole.features):
+        assert own[1:] == pytest.approx(other[1:], abs=1e-6)
+    for name in ("distance", "threshold", "departure", "excess", "untried"):
+        assert getattr(drift, name) == pytest.approx(getattr(whole, name))
+
+
+def test_of_many_documents_some_are_looked_at():
+    rng = np.random.default_rng(1)
+    ranges = Ranges.fit(rng.normal(size=(400, 1)), Groups.from_lists([10] * 40), ("a",))
+    X = rng.normal(size=(1000, 1))
+    observed = ranges.observe(X, np.zeros(0))
+    step = -(-1000 // LOOKED_AT)
+    some = X[::step].astype(np.float32)
+    assert observed.upto[0].tolist() == pytest.approx(
+        [(some[:, 0] <= edge).mean() for edge in ranges.edges[0]]
+    )
+    spread = np.float32(X.std())
+    assert observed.upto[1].tolist() == [float(spread <= edge) for edge in ranges.edges[1]]
+    assert observed.upto[2].tolist() == [float(edge >= 1000) for edge in ranges.edges[2]]

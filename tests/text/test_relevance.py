@@ -15,10 +15,9 @@ from scipy.optimize import minimize
 import didyma
 from didyma import Lists, TextReranker
 from didyma.data.attributes import Attributes
-from didyma.text.calibration import HeldOutError, least_logistic_loss, nested_choice
 from didyma.text.observation import OLD_FILE
 from didyma.text.relevance import RIDGES, Logits
-from tests.text.test_combining import letters, with_signals
+from tests.text.test_text_reranker_signals import letters, with_signals
 from tests.text.texts import DOINGS, THINGS, made
 
 QUERY = "when does the ship of the river sail?"
@@ -161,15 +160,6 @@ def test_a_file_of_before_says_that_probabilities_are_scores(tmp_path: Path) -> 
     assert ranking.notes == (OLD_FILE,)
 
 
-def test_a_file_keeps_it_to_the_last_bit(tmp_path: Path) -> None:
-    reranker = TextReranker(quick=True).fit(made(12))
-    reranker.save(tmp_path / "model")
-    again = didyma.load(tmp_path / "model")
-    assert chances(again, [ANSWER, "It rains."]) == chances(reranker, [ANSWER, "It rains."])
-    assert again.calibration_report() == reranker.calibration_report()
-    assert again.rank(QUERY, [ANSWER]).notes == ()
-
-
 def test_the_ridge_is_the_optimum() -> None:
     """Against a general optimiser, and with a weight that must not be negative."""
     rng = np.random.default_rng(0)
@@ -189,42 +179,3 @@ def test_the_ridge_is_the_optimum() -> None:
         assert np.allclose(logits(X), best @ columns, atol=1e-4)
     signed = Logits.path(X, share, np.array([1.0, 1.0, 0.0]))[-1]
     assert signed.weights[0] == 0 < signed.weights[1]
-
-
-def test_weights_without_a_penalty_are_those_of_least_loss() -> None:
-    rng = np.random.default_rng(0)
-    columns, target = rng.normal(size=(2, 50)), rng.random(50)
-    w = least_logistic_loss(columns, target, np.zeros(2), np.zeros(2))
-    assert np.abs(columns @ (1 / (1 + np.exp(-w @ columns)) - target)).max() < 1e-6
-
-
-def test_what_a_fold_is_judged_by_is_not_learned_from_it() -> None:
-    """Labels of fold 0 change neither what was learned nor what was chosen without it."""
-    rng = np.random.default_rng(0)
-    fold, y = np.arange(40) % 4, rng.normal(size=40)
-
-    def held_out(y: np.ndarray) -> float:
-        def learn(rows: np.ndarray) -> list[float]:
-            return [float(y[rows].mean()), float(np.median(y[rows])), 0.0]
-
-        def loss(value: float, rows: np.ndarray) -> float:
-            return float(((y[rows] - value) ** 2).sum())
-
-        return nested_choice(learn, loss, fold).held_out[0]
-
-    other = np.where(fold == 0, 100.0, y)
-    assert held_out(other) == held_out(y)
-
-
-def test_errors_against_a_loop() -> None:
-    rng = np.random.default_rng(0)
-    p, y = rng.random(103), (rng.random(103) < 0.5).astype(float)
-    found = HeldOutError.of("platt", p, y)
-    assert found.brier == pytest.approx(sum((a - b) ** 2 for a, b in zip(p, y)) / 103)
-    pairs = sorted(zip(p, y))
-    sizes = [11] * 3 + [10] * 7
-    apart = 0.0
-    for size in sizes:
-        own, pairs = pairs[:size], pairs[size:]
-        apart += abs(sum(a for a, _ in own) - sum(b for _, b in own)) / 103
-    assert found.error == pytest.approx(apart)

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.preprocessing import MinMaxScaler
 
+from didyma import TextReranker
 from didyma.data.lists import Lists
 from didyma.learning.scoring import linear_scores
+from didyma.metrics.significance import wilcoxon
 from didyma.model import Model
 from didyma.ranking.svm import SVMRanker
 from didyma.text.baselines import Opponent
-from didyma.text.candidates import (
-    DEVIATIONS,
-    LINEAR,
-    ORDER,
-    SINGLE,
-    Aim,
-    Candidate,
-    candidates,
-    clipping,
-)
+from didyma.text.candidates import DEVIATIONS, LINEAR, ORDER, SINGLE, Aim, Candidate
 from didyma.text.features import SmallFeatures, TextFeatures
-from didyma.text.selection import CrossValidation, JudgedFeatures, decide
+from didyma.text.selection import CrossValidation, JudgedFeatures, Progress, Trial, decide, select
 from didyma.text.training_data import Target
 from tests.text.texts import made
 
@@ -119,37 +115,6 @@ def test_an_order_becomes_steps_of_its_means(search):
     assert np.corrcoef(added, means)[0, 1] == pytest.approx(1)
 
 
-def test_far_values_count_as_four_deviations():
-    X = np.random.default_rng(0).normal(3, 2, size=(100, 2))
-    X[:, 1] = 7.0
-    learned = clipping(X)
-    assert learned["scale_"][1] == 1
-    scaler = MinMaxScaler(feature_range=learned["feature_range"], clip=True)
-    for name in ("scale_", "min_", "data_min_", "data_max_", "data_range_", "n_samples_seen_"):
-        setattr(scaler, name, learned[name])
-    far = scaler.transform(np.array([[1e6, 7.0], [-1e6, 7.0], [X[:, 0].mean(), 7.0]]))
-    assert far == pytest.approx(np.array([[4, 0], [-4, 0], [0, 0]]), abs=1e-9)
-
-
-def test_candidates_begin_with_what_is_cheap():
-    names = [*SmallFeatures().names, "concepts", "person:length", "vector_cosine"]
-    names += ["bm25 in list", "vector_cosine in list"]
-    tried = candidates(names, 1000)
-    sizes = [len(candidate.columns) for candidate in tried if not candidate.additive]
-    assert sizes == [16, 17, 17, 18, 19, 19, 20, 21]
-    sizes = [len(candidate.columns) for candidate in tried if candidate.additive]
-    assert sizes == [17, 19, 20, 21]
-    places = {str(candidate): place for place, candidate in enumerate(tried)}
-    assert places["small set"] == 0
-    assert places["small set in lists"] < places["small set in lists, additive"]
-    assert max(tried[0].Cs) == 100
-    assert max(candidates(names, 20)[0].Cs) == 10
-    quick = candidates(names, 20, quick=True)
-    assert [candidate.name for candidate in quick] == ["small set", "small set and vectors"]
-    german = candidates([*SmallFeatures().names, "concepts"], 20)
-    assert [candidate.name for candidate in german] == ["small set", "plain set"]
-
-
 def test_time_ends_the_search(search):
     short = CrossValidation(search.judged, search.target, ORDERS[1:])
     short.run([Candidate(name, COLUMNS, (0.1,)) for name in "abc"], budget=0.0)
@@ -171,3 +136,66 @@ def test_a_callback_follows_and_ends_the_search(search):
     watched.run([Candidate(name, COLUMNS, (0.1,)) for name in "abc"], callback=follow)
     assert [(step.number, step.of, step.candidate) for step in steps] == [(1, 3, "a"), (2, 3, "b")]
     assert steps[-1].best == max(trial.mean for trial in watched.trials)
+
+
+def trial(values: np.ndarray) -> Trial:
+    return Trial(Candidate("few", ("bm25",), (1.0,)), 1.0, SINGLE, np.zeros(0), values)
+
+
+def test_the_surest_gain_is_kept() -> None:
+    base = np.full(20, 0.5)
+    sure, wild = np.full(20, 0.55), np.where(np.arange(20) < 11, 1.0, 0.1)
+    assert wild.mean() > sure.mean()
+    trials = [trial(values) for values in (base, sure, wild)]
+    best = select(trials, base)
+    assert best is trials[1]  # what could be chance makes room for what is sure
+    bold = trial(np.where(np.arange(20) < 12, 0.7, 0.5))  # a gain of .12, of standard error .02
+    assert select([*trials[:2], bold], base) is bold
+    assert select([], base) is None
+    passed = decide(best, "bm25", base, "AP")
+    assert passed.passed
+    assert passed.gain == pytest.approx(0.05)
+    assert passed.p_value == wilcoxon(sure, base)  # the test that reports use
+    assert passed.verdict.startswith("What was learned ranks")
+    failed = decide(select(trials, base + 0.2), "bm25", base + 0.2, "AP")
+    assert not failed.passed
+    assert "so the order is that of bm25" in failed.verdict
+
+
+@pytest.mark.parametrize("after", [1, 2])
+def test_ctrl_c_keeps_the_best_so_far(after: int) -> None:
+    tried: list[Progress] = []
+
+    def interrupt(step: Progress) -> None:
+        tried.append(step)
+        if len(tried) == after:
+            raise KeyboardInterrupt
+
+    lists = made(12)
+    reranker = TextReranker(callback=interrupt).fit(lists)
+    assert reranker.interrupted_
+    assert len({trial["rung"] for trial in reranker.trials_}) == after
+    assert np.isfinite(reranker.predict(lists)).all()
+
+
+def test_ctrl_c_before_there_is_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("didyma.text.candidates.SVMRanker.path", stop)
+    with pytest.raises(KeyboardInterrupt):
+        TextReranker(quick=True).fit(made(8))
+
+
+def test_ctrl_c_within_a_fit_is_not_taken_for_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A solver that was interrupted returns what it has: the search must not go on with that."""
+    whole = SVMRanker.path
+
+    def interrupted(self: SVMRanker, *arguments: Any) -> list[SVMRanker]:
+        found = whole(self, *arguments)
+        found[-1].result_ = replace(found[-1].result_, status="interrupted")
+        return found
+
+    monkeypatch.setattr(SVMRanker, "path", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        TextReranker(quick=True).fit(made(8))

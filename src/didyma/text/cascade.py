@@ -62,14 +62,15 @@ class CascadeRanking(Ranking):
 
 
 class _Answer(NamedTuple):
-    """Places of documents in the reranker's order that were asked about, and their scores."""
+    """A teacher's order of documents, which were in descending order, and raw scores for it.
 
-    places: NDArray[np.int64]
-    scores: NDArray[np.float64]
+    ``taught`` has the teacher's scores, by the former places of documents.
+    """
+
+    order: NDArray[np.int64]
+    raw: NDArray[np.float64]
+    taught: dict[int, float]
     failure: str | None = None
-
-
-NOTHING = _Answer(np.zeros(0, np.int64), np.zeros(0))
 
 
 class Cascade(Serialisable, Savable):
@@ -165,25 +166,22 @@ class Cascade(Serialisable, Savable):
         check_top_k(top_k)
         ranking = self.reranker.rank(query, documents, scores=scores, explain=explain)
         raw = np.array([one.raw for one in ranking])
-        answer = self._ask(query, raw, [one.text for one in ranking])
-        order, raw = rearranged(raw, answer.places, answer.scores)
-        teacher_scores = dict(zip(answer.places.tolist(), answer.scores.tolist()))
+        order, raw, taught, failure = self._ask(query, raw, [one.text for one in ranking])
         ranked = [
             replace(
                 ranking[place],
                 score=ranking[n].score,
                 raw=float(raw[n]),
-                teacher_score=teacher_scores.get(place),
+                teacher_score=taught.get(place),
             )
             for n, place in enumerate(order.tolist())
         ]
         notes = list(ranking.notes)
-        if answer.failure is not None:
-            notes.append(f"the order is the reranker's, not the teacher's: {answer.failure}")
-        elif len(order):
-            notes.append(f"teacher: asked about {len(teacher_scores)} of {len(order)} documents")
-        answered = CascadeRanking(ranked, notes, len(teacher_scores), answer.failure)
-        return take_steps(answered, then, top_k)
+        if failure is not None:
+            notes.append(f"the order is the reranker's, not the teacher's: {failure}")
+        elif ranked:
+            notes.append(f"teacher: asked about {len(taught)} of {len(ranked)} documents")
+        return take_steps(CascadeRanking(ranked, notes, len(taught), failure), then, top_k)
 
     def predict(self, lists: Lists) -> NDArray[np.float64]:
         """Raw score of each row; higher ranks first within a list.
@@ -196,8 +194,7 @@ class Cascade(Serialisable, Savable):
             rows = groups.rows_of(n)
             rows = rows[np.argsort(-scores[rows], kind="stable")]
             answer = self._ask(query, scores[rows], [texts[row] for row in rows.tolist()])
-            order, raw = rearranged(scores[rows], answer.places, answer.scores)
-            scores[rows[order]] = raw
+            scores[rows[answer.order]] = answer.raw
             failures += [] if answer.failure is None else [answer.failure]
         if failures:
             queries = f"{len(failures)} of {len(groups)} queries"
@@ -324,15 +321,16 @@ class Cascade(Serialisable, Savable):
         return drift
 
     def _ask(self, query: str, raw: NDArray[np.float64], texts: list[str]) -> _Answer:
-        """What the teacher says about the documents of a list, which are in descending order."""
+        """Ask about some of the documents of a list, which are in descending order."""
         places = contested(raw, self.top, self.threshold, self.budget)
+        unchanged = _Answer(np.arange(len(raw)), raw, {})
         if not len(places):
-            return NOTHING
+            return unchanged
         if (teacher := self.teacher) is None:
             name = "" if self._named is None else f": {self._named[0]}"
-            return NOTHING._replace(failure=f"{ABSENT}{name}")
+            return unchanged._replace(failure=f"{ABSENT}{name}")
         if not self._open.acquire(blocking=False):
-            return NOTHING._replace(failure=f"{AT_ONCE} questions are open already")
+            return unchanged._replace(failure=f"{AT_ONCE} questions are open already")
 
         def ask() -> NDArray[np.float64]:
             try:
@@ -341,12 +339,15 @@ class Cascade(Serialisable, Savable):
                 self._open.release()
 
         try:
-            return _Answer(places, within(self.timeout, ask))
+            taught = within(self.timeout, ask)
         except Exception as error:  # whatever a teacher raises, the cheap order stands
-            return NOTHING._replace(failure=f"{error!s:.200}" or type(error).__name__)
+            return unchanged._replace(failure=f"{error!s:.200}" or type(error).__name__)
+        return _Answer(
+            *rearranged(raw, places, taught), dict(zip(places.tolist(), taught.tolist()))
+        )
 
     def state(self) -> State:
-        """What was learned, as arrays and values that JSON can hold."""
+        """The reranker, the settings and the teacher's name, as arrays and JSON values."""
         arrays, record = encode(self.reranker)
         named = self._named
         if (teacher := self.teacher) is not None:

@@ -23,7 +23,7 @@ SAMPLE = 100_000  # passages that features are learned from
 
 
 def refuse(reranker: Any, *data: Any, **options: Any) -> NoReturn:
-    """Say that what learns in steps of its own does so on one machine."""
+    """Raise, as this reranker learns on one machine only."""
     raise DataError(
         f"{type(reranker).__name__} does not learn on a cluster, where "
         "Reranker(featuriser, ranker) does: give it lists"
@@ -36,6 +36,8 @@ def fit_on_cluster(reranker: Any, lists: Any, eval_set: Lists | None = None) -> 
     if not hasattr(ranker, "_fit_shards"):
         name = type(ranker).__name__
         raise DataError(f"{name} does not learn on a cluster: give a ranker", field="ranker")
+    if reranker.gate is not None:
+        raise DataError("is for lists on one machine: leave it out", field="gate")
     client, rows = active_client(), list[Any]()
     shards = text_shards_of(client, lists)
     try:
@@ -48,11 +50,12 @@ def fit_on_cluster(reranker: Any, lists: Any, eval_set: Lists | None = None) -> 
     finally:
         client.cancel([*rows, *shards], force=True)
     reranker.model_ = Model.of(ranker)
+    reranker._gated = reranker.gate_ = reranker.trained_on_ = None
     return reranker
 
 
 def _sample(lists: Lists, share: float) -> Lists:
-    """So many of the lists, by chance."""
+    """A random share of the lists."""
     if share == 1.0:
         return lists
     numbers = np.random.default_rng(0).permutation(len(lists.groups))

@@ -1,4 +1,4 @@
-"""What a reranker looked at when it ranked a list: for those who watch it, and as notes."""
+"""Observers of rankings: what a reranker looked at; and notes on what a request lacks."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Scored:
 
 @contextmanager
 def observing(watcher: Callable[[Scored], object]) -> Iterator[None]:
-    """Tell ``watcher`` what rerankers look at in this block, on this thread.
+    """Call ``watcher`` with what rerankers look at in this block, on this thread.
 
     >>> from didyma import TextReranker
     >>> lists = [["Austen wrote Emma.", "No."], ["Here.", "Emma was written in 1815."]]
@@ -99,8 +99,8 @@ def observing(watcher: Callable[[Scored], object]) -> Iterator[None]:
         _watcher.reset(token)
 
 
-def tell(scored: Callable[[], Scored]) -> None:
-    """Tell whoever watches, if somebody does."""
+def notify(scored: Callable[[], Scored]) -> None:
+    """Call the watcher of this thread, if there is one."""
     watcher = _watcher.get()
     if watcher is not None:
         watcher(scored())

@@ -1,4 +1,4 @@
-"""The chance that a document is relevant, whatever stands beside it in a list."""
+"""Probabilities of relevance that depend on a query and one document alone."""
 
 from __future__ import annotations
 

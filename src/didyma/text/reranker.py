@@ -25,7 +25,7 @@ from didyma.text.baselines import Verdict
 from didyma.text.calibration import Calibration
 from didyma.text.features import TextFeatures
 from didyma.text.features.descriptions import described
-from didyma.text.observation import Scored, tell
+from didyma.text.observation import Scored, notify
 from didyma.text.spans import matched_spans
 from didyma.text.steps.step import Step, check_top_k, take_steps
 from didyma.text.training_data import TrainingData
@@ -198,7 +198,7 @@ class Reranker(Serialisable, Savable):
         windowed, rows, raw, window = self._score(lists)
         order = np.argsort(-raw, kind="stable")[: None if then else top_k]
         score, probability = self._calibrated(raw), self._probability(windowed, raw)
-        tell(lambda: Scored(self, lists, windowed, raw, probability))
+        notify(lambda: Scored(self, lists, windowed, raw, probability))
         spans = self._spans(windowed, window)
         ranked = [
             Ranked(

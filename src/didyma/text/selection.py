@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self, TypeAlias
@@ -126,7 +126,8 @@ class CrossValidation:
         signs: Mapping[str, int] | None = None,
     ) -> None:
         self.judged, self.target = judged, target
-        groups = judged.lists.groups
+        groups, docid = judged.lists.groups, judged.lists.docid
+        self._evaluator = Evaluator(target.grades, groups, target.measure, docid=docid)
         self.usable = np.flatnonzero(groups.mixed(target.grades > _least(target, groups)))
         if not len(self.usable):
             problem = "expected a query with a relevant and an irrelevant passage, found none"
@@ -149,10 +150,8 @@ class CrossValidation:
 
     def values(self, scores: Vector) -> Vector:
         """The measure for each usable query."""
-        lists, target = self.judged.lists, self.target
-        evaluator = Evaluator(target.grades, lists.groups, target.measure, docid=lists.docid)
-        (measure,) = evaluator.measures
-        return evaluator(scores)[measure][self.usable]
+        (measure,) = self._evaluator.measures
+        return self._evaluator(scores)[measure][self.usable]
 
     def run(
         self,
@@ -166,31 +165,34 @@ class CrossValidation:
         """
         if len(self.usable) < FEWEST:
             return
+        spent = longest = 0.0  # of all lives, if the process died in between
         try:
-            self._run(candidates, budget, callback)
+            for n, candidate in enumerate(candidates):
+                if n and spent + longest > budget:
+                    self.untried = tuple(candidates[n:])
+                    break
+                trials, seconds = self._trials(candidate)
+                self.trials += trials
+                spent, longest = spent + seconds, max(longest, seconds)
+                mean, best = (max(t.mean for t in some) for some in (trials, self.trials))
+                progress = Progress(n + 1, len(candidates), str(candidate), mean, best, spent)
+                if callback is not None and callback(progress):
+                    break
         except KeyboardInterrupt:
             if not self.trials:
                 raise
             self.interrupted = True
 
-    def _run(
-        self, candidates: Sequence[Candidate], budget: float, callback: Watcher | None
-    ) -> None:
-        spent = longest = 0.0  # of all lives, if the process died in between
-        for n, candidate in enumerate(candidates):
-            if n and spent + longest > budget:
-                self.untried = tuple(candidates[n:])
-                break
-            name = f"rung {candidate} of {len(self.judged.lists)} rows"
-            step = remember(name, partial(self._try, candidate), partial(self._check, candidate))
-            trials = list(self._trials(candidate, step["scores"]))
-            self.trials += trials
-            spent, longest = spent + step["seconds"], max(longest, step["seconds"])
-            if callback is not None:
-                mean = max(trial.mean for trial in trials)
-                best = max(trial.mean for trial in self.trials)
-                if callback(Progress(n + 1, len(candidates), str(candidate), mean, best, spent)):
-                    break
+    def _trials(self, candidate: Candidate) -> tuple[list[Trial], float]:
+        """Trials of each setting of a candidate, and the seconds that they took."""
+        name = f"rung {candidate} of {len(self.judged.lists)} rows"
+        step = remember(name, partial(self._try, candidate), partial(self._check, candidate))
+        best_scores = [self.judged.windowed.best(scores)[0] for scores in step["scores"]]
+        trials = [
+            Trial(candidate, *setting, scores, self.values(scores))
+            for setting, scores in zip(candidate.settings, best_scores)
+        ]
+        return trials, step["seconds"]
 
     def _try(self, candidate: Candidate) -> dict[str, Any]:
         """Held-out scores of all windows, and the time it took."""
@@ -220,11 +222,6 @@ class CrossValidation:
         if type(step["seconds"]) is not float:
             raise ValueError(f"seconds should be a number, but are {step['seconds']!r:.40}")
 
-    def _trials(self, candidate: Candidate, scores: Vector) -> Iterator[Trial]:
-        for setting, of_windows in zip(candidate.settings, scores):
-            best, _ = self.judged.windowed.best(of_windows)
-            yield Trial(candidate, *setting, best, self.values(best))
-
     def final(self, trial: Trial) -> Model:
         """The model of a trial, learned from all queries."""
         candidate = trial.candidate
@@ -239,13 +236,11 @@ class CrossValidation:
 
     def settle(self) -> tuple[Verdict, Model, Vector]:
         """The verdict, what ranks by it, and its scores of rows that were held out."""
-        best = self.best
-        verdict = decide(
-            *(best, self.baseline.name, self.baseline_values, self.target.measure),
-            *(self.untried, self.opponents),
-        )
+        best, order = self.best, self.baseline
+        base, measure = self.baseline_values, self.target.measure
+        verdict = decide(best, order.name, base, measure, self.untried, self.opponents)
         if best is None or not verdict.passed:
-            return verdict, self.baseline.model(len(self.usable)), self.judged.best(self.baseline)
+            return verdict, order.model(len(self.usable)), self.judged.best(order)
         return verdict, self.final(best), best.scores
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -129,6 +129,8 @@ class TextReranker(Reranker):
         Whether Ctrl-C ended the search. Not saved.
     """
 
+    if TYPE_CHECKING:
+        featuriser: TextFeatures
     schema_: Annotated[Schema, Saved(default=Schema())]
     gate_: Annotated[Verdict, Saved()]
     trials_: Annotated[list[dict[str, Any]], Saved()]
@@ -223,7 +225,7 @@ class TextReranker(Reranker):
         orders = opponents(everything.names, numbers, self.decreasing)
         windowed = everything.windowed(lists)
         if target is None:
-            self._fuse(lists, everything, windowed, orders)
+            self._fit_unjudged(lists, everything, windowed, orders)
             return self
         judged = JudgedFeatures.of(lists, windowed, everything.names, target, by=LEXICAL[0])
         search = CrossValidation(judged, target, orders, self.random_state, signs)
@@ -243,18 +245,18 @@ class TextReranker(Reranker):
         ]
         self.order_calibration_ = Calibration.fit(raw, target.relevance, lists.groups)
         # Columns by kinds of questions (with a colon) are many, and tell chances no better.
-        absolute = [name for name in self._keep(everything).absolute if ":" not in name]
+        absolute = [name for name in self._keep_columns(everything).absolute if ":" not in name]
         self.relevance_ = RelevanceModel.fit(judged, absolute, target.relevance, search.fold, signs)
         departed = departures(raw, judged.best(search.baseline), lists.groups)
-        self._look_at(lists, everything, windowed, departed)
+        self._fit_ranges(lists, everything, windowed, departed)
         self.out_of_fold_ = raw if search.best is None else search.best.scores
         self.interrupted_ = search.interrupted
         return self
 
-    def _fuse(
+    def _fit_unjudged(
         self, lists: Lists, everything: TextFeatures, windowed: Windowed, orders: list[Opponent]
     ) -> None:
-        """The sum of z-scores, where there are no judgements; there are no probabilities."""
+        """Without judgements: the sum of z-scores, and no probabilities."""
         order = next((one for one in orders if one.name == Z_SUM), orders[0])
         summed = ", ".join(column.removesuffix(IN_LIST) for column in order.columns)
         by = f"the sum of z-scores of {summed}" if order.name == Z_SUM else f"that of {summed}"
@@ -270,19 +272,19 @@ class TextReranker(Reranker):
         self.order_calibration_ = Calibration("platt", identity, {}, nothing, 0.0, n_queries, ())
         self.relevance_ = None
         self.out_of_fold_, _ = windowed.best(order.scores(windowed.X, everything.names))
-        self._keep(everything)
-        self._look_at(lists, everything, windowed, np.zeros(1))
+        self._keep_columns(everything)
+        self._fit_ranges(lists, everything, windowed, np.zeros(1))
         self.interrupted_ = False
 
-    def _keep(self, everything: TextFeatures) -> TextFeatures:
-        """Keep the features that are needed."""
+    def _keep_columns(self, everything: TextFeatures) -> TextFeatures:
+        """Keep the columns of the ranker and of the baseline."""
         columns = [*(self.model_.features.names or ()), *self.gate_.baseline_order.columns]
         self.featuriser = features = everything.with_columns(dict.fromkeys(columns))
         if (meaning := part_of(features, Meaning)) is not None:
             meaning.budget, meaning.on_encoded = self.embed_budget, None
         return features
 
-    def _look_at(
+    def _fit_ranges(
         self,
         lists: Lists,
         everything: TextFeatures,
@@ -335,17 +337,16 @@ class TextReranker(Reranker):
         """
         self.store = self.store if store is None else store
         self.embed_budget = self.embed_budget if embed_budget is None else embed_budget
-        features = cast("TextFeatures", self.featuriser)
-        if vectors is not None and (words := part_of(features, WordVectors)) is not None:
+        if vectors is not None and (words := part_of(self.featuriser, WordVectors)) is not None:
             words.attach(vectors)
-        if (meaning := part_of(features, Meaning)) is not None:
+        if (meaning := part_of(self.featuriser, Meaning)) is not None:
             meaning.attach(encoder, store)
             meaning.budget = self.embed_budget
         return self
 
     def _notes(self, passages: list[Passage], lists: Lists, windowed: Windowed) -> Iterator[str]:
         """What was missing in a request, and what nobody asks for."""
-        features = cast("TextFeatures", self.featuriser)
+        features = self.featuriser
         if (signals := part_of(features, Signals)) is not None:
             yield from imputed(signals, lists)
         yield from unknown(self._schema_of(passages), passages)
@@ -427,7 +428,7 @@ class TextReranker(Reranker):
         """Length of the vectors of training, or of the encoder; 0 if they do not count."""
         for field in self.schema_.of_role("vector"):
             return field.dimension
-        meaning = part_of(cast("TextFeatures", self.featuriser), Meaning)
+        meaning = part_of(self.featuriser, Meaning)
         return 0 if meaning is None or meaning.encoder is None else meaning.encoder.dimension
 
     def _calibrated(self, raw: Vector) -> Vector:
@@ -459,7 +460,7 @@ class TextReranker(Reranker):
         check_parameters(cls, parameters, (*PARAMETERS, *LATER))
         reranker = super().from_state(arrays, others)
         vars(reranker).update(parameters)
-        if (meaning := part_of(cast("TextFeatures", reranker.featuriser), Meaning)) is not None:
+        if (meaning := part_of(reranker.featuriser, Meaning)) is not None:
             meaning.budget = reranker.embed_budget
         return reranker
 

@@ -13,7 +13,7 @@ from didyma.text.features import Meaning, meaning
 from didyma.text.features.meaning import texts_too_late
 from didyma.text.observation import without_vectors
 from didyma.text.text_reranker import TextReranker
-from tests.text.test_combining import letters
+from tests.text.test_text_reranker_signals import letters
 from tests.text.texts import made
 
 

@@ -1,4 +1,4 @@
-"""The verdict: which trial is selected, whether it ranks, and the figures that say so."""
+"""Orders that need no training: the figures that what was learned is compared with."""
 
 from __future__ import annotations
 
@@ -8,37 +8,30 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from didyma import Lists, TextReranker
+import didyma
+from didyma import DataError, Lists, TextReranker
 from didyma.data.texts import reader
-from didyma.metrics import Evaluator
-from didyma.metrics.significance import wilcoxon
-from didyma.text.candidates import SINGLE, Candidate
-from didyma.text.selection import Trial, decide, select
+from didyma.metrics import Evaluator, evaluate
 from tests.text.texts import made
 
 
-def trial(values: np.ndarray) -> Trial:
-    return Trial(Candidate("few", ("bm25",), (1.0,)), 1.0, SINGLE, np.zeros(0), values)
-
-
-def test_the_surest_gain_is_kept() -> None:
-    base = np.full(20, 0.5)
-    sure, wild = np.full(20, 0.55), np.where(np.arange(20) < 11, 1.0, 0.1)
-    assert wild.mean() > sure.mean()
-    trials = [trial(values) for values in (base, sure, wild)]
-    best = select(trials, base)
-    assert best is trials[1]  # what could be chance makes room for what is sure
-    bold = trial(np.where(np.arange(20) < 12, 0.7, 0.5))  # a gain of .12, of standard error .02
-    assert select([*trials[:2], bold], base) is bold
-    assert select([], base) is None
-    passed = decide(best, "bm25", base, "AP")
-    assert passed.passed
-    assert passed.gain == pytest.approx(0.05)
-    assert passed.p_value == wilcoxon(sure, base)  # the test that reports use
-    assert passed.verdict.startswith("What was learned ranks")
-    failed = decide(select(trials, base + 0.2), "bm25", base + 0.2, "AP")
-    assert not failed.passed
-    assert "so the order is that of bm25" in failed.verdict
+@pytest.mark.parametrize("scores", [False, True])
+def test_figures_of_the_gate_can_be_made_again(scores: bool, tmp_path: Path) -> None:
+    lists = made(30, scores=scores)
+    reranker = TextReranker(quick=True).fit(lists)
+    gate = reranker.gate_
+    assert not reranker.interrupted_
+    reranker.save(tmp_path / "model")
+    for own in (reranker, didyma.load(tmp_path / "model")):
+        name, before = own.baseline(lists)
+        assert name == gate.baseline
+        assert evaluate(before, lists.y, lists.groups).mean("AP") == gate.baseline_value
+    held_out = evaluate(reranker.out_of_fold_, lists.y, lists.groups).mean("AP")
+    assert held_out == pytest.approx(gate.value)
+    assert gate.baseline_value == max(order.value for order in gate.opponents)
+    if scores:
+        with pytest.raises(DataError, match="first stage's scores"):
+            reranker.predict(made(3))
 
 
 def test_ties_are_broken_by_ids_as_in_reports() -> None:

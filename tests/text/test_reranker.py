@@ -20,6 +20,7 @@ from didyma.errors import DataError, ModelFileError
 from didyma.model import Model
 from didyma.ranking.featuriser import Joined
 from didyma.ranking.scaling import QueryStandardScaler
+from didyma.text.cluster import fit_on_cluster
 from tests.text import own_features
 from tests.text.own_features import Shared
 from tests.text.texts import made
@@ -203,5 +204,7 @@ def test_gates_that_cannot_be():
         Reranker(Shared(), SVMRanker(), gate="shared").fit(lists, lists)
     with pytest.raises(DataError, match="eval_set: only a ranker of this library"):
         Reranker(Shared(), Ridge()).fit(lists, lists)
+    with pytest.raises(DataError, match="gate: is for lists on one machine"):
+        fit_on_cluster(Reranker(Shared(), SVMRanker(), gate="shared"), lists)
     with pytest.raises(DataError, match="fitted without a gate"):
         Reranker(Shared(), SVMRanker()).fit(lists).baseline(lists)
