@@ -36,20 +36,20 @@ class Postings(Serialisable):
 
     Attributes
     ----------
+    reader : Reader
+        What reads queries, with the vocabulary of the passages that differ.
     starts : array of shape (2 V + 1,), int64
     passages : array, int32
     counts : array, the smallest unsigned integers that do
     lengths : array of shape (n_passages,), int32
         Words of each passage.
-    reader : Reader
-        What reads queries, with the vocabulary of the passages that differ.
     """
 
+    reader: Annotated[Reader, Saved(inline=True)]
     starts: Annotated[NDArray[np.int64], Saved("starts")]
     passages: Annotated[NDArray[np.int32], Saved("entries")]
     counts: Annotated[NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32], Saved("entries")]
     lengths: Annotated[NDArray[np.int32], Saved("passages")]
-    reader: Annotated[Reader, Saved(inline=True)]
 
     @classmethod
     def of(
@@ -74,7 +74,7 @@ class Postings(Serialisable):
         for rows in kinds:
             list_texts(terms, rows, begins, starts, passages, counts)
         smallest: Any = counts.astype(np.min_scalar_type(counts.max(initial=0)))
-        return cls(starts, passages, smallest, np.diff(begins).astype(np.int32), reader)
+        return cls(reader, starts, passages, smallest, np.diff(begins).astype(np.int32))
 
     def _check_state(self) -> None:
         if len(self.starts) != 2 * len(self.reader.vocabulary.stem_counts) + 1:
