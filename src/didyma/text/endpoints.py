@@ -7,6 +7,7 @@ import os
 import time
 from email.message import Message
 from http.client import HTTPException
+from math import inf
 from typing import IO, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
@@ -58,20 +59,19 @@ def post_json(
             raise DataError(f"{key_variable} is not sent without TLS: use https", field=field)
         headers["Authorization"] = f"Bearer {key}"
     request = Request(url, json.dumps(body).encode(), headers)
-    opener, last = build_opener(_NoRedirect), None
-    if deadline is not None:
-        last = time.monotonic() + deadline
+    opener = build_opener(_NoRedirect)
+    last = inf if deadline is None else time.monotonic() + deadline
     for attempt in range(1, TRIES + 1):
         pause = PAUSE * 2 ** (attempt - 1)
-        left = timeout if last is None else max(0.001, min(timeout, last - time.monotonic()))
+        left = max(0.001, min(timeout, last - time.monotonic()))
         try:
             with opener.open(request, timeout=left) as response:
                 data = response.read(LARGEST + 1)
             break
         except HTTPError as error:
             with error:
-                said = " ".join(error.read(300).decode("utf-8", "replace").split())
-            problem = f"answers {error.code} {error.reason}: {said}"
+                message = " ".join(error.read(300).decode("utf-8", "replace").split())
+            problem = f"answers {error.code} {error.reason}: {message}"
             if error.code not in PASSING:
                 raise DataError(problem, field=field) from None
             retry_after = error.headers.get("Retry-After", "")
@@ -79,7 +79,7 @@ def post_json(
         except (URLError, HTTPException, OSError) as error:
             problem = f"cannot be reached ({getattr(error, 'reason', None) or error!s:.120})"
         pause = min(pause, LONGEST_PAUSE)
-        if attempt == TRIES or (last is not None and time.monotonic() + pause >= last):
+        if attempt == TRIES or time.monotonic() + pause >= last:
             raise DataError(problem, field=field)
         time.sleep(pause)
     try:

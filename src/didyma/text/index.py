@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
@@ -30,7 +31,7 @@ from didyma.errors import DataError, placed
 from didyma.files import PathName
 from didyma.ranking.featuriser import check_array
 from didyma.text.dense import GRAPH, DenseVectors, largest, write_graph
-from didyma.text.encoders.encoder import Fingerprint
+from didyma.text.encoders.encoder import Encoder, Fingerprint
 from didyma.text.encoders.resolution import EncoderLike, resolve
 from didyma.text.features.bm25 import BM25
 from didyma.text.features.reading import Reading
@@ -38,7 +39,7 @@ from didyma.text.retrieval.search_engine import Retrieved, SearchEngine, fuse
 from didyma.text.vector_store import VectorStore
 
 KIND, VERSION = "an index of passages", 3  # 1 had hashes of words, 2 no vectors
-DENSE = ("vectors", "fingerprint")
+OTHERS = ("offsets", "vectors", "fingerprint")  # arrays beside those of BM25
 TEXTS = "passages.jsonl"
 EVERY = 10_000  # passages between two reports
 
@@ -81,8 +82,7 @@ class PassageIndex(SearchEngine):
         self.path, self.record = folder.path, folder.record
         self._folder, arrays = folder, folder.arrays
         try:
-            others = ("offsets", *DENSE)
-            lists = {name: array for name, array in arrays.items() if name not in others}
+            lists = {name: array for name, array in arrays.items() if name not in OTHERS}
             self._bm25 = BM25.from_state(lists, folder.record["bm25"])
             self._offsets = arrays["offsets"]
             check_array("offsets", self._offsets, np.int64, (len(arrays["lengths"]) + 1,))
@@ -136,24 +136,23 @@ class PassageIndex(SearchEngine):
         on_encoded : callable, optional
             Called with the number of passages that have a vector, after each batch.
         """
-        made = None if encoder is None else resolve(encoder)
+        encoder = None if encoder is None else resolve(encoder)
         check_replaceable(path, KIND)
-        read: PathName | None = None
         if isinstance(passages, str | PathLike):
-            read, source = passages, corpus.read(passages)
+            origin, source = passages, corpus.read(passages)
         else:
-            source = iter(passages_of(passages))
+            origin, source = None, iter(passages_of(passages))
         with replace_folder(path, KIND, VERSION) as writer:
             offsets, texts = [0], list[str]()
             with writer.file(TEXTS) as file:
 
                 def stored() -> Iterator[str]:
-                    for text, line in _lines(source, read):
+                    for text, line in _lines(source, origin):
                         file.write(line)
                         offsets.append(offsets[-1] + len(line))
                         if callback is not None and len(offsets) % EVERY == 0:
                             callback(len(offsets) - 1)
-                        if made is not None:
+                        if encoder is not None:
                             texts.append(text)
                         yield text
 
@@ -162,15 +161,15 @@ class PassageIndex(SearchEngine):
             for name, array in {**arrays, "offsets": np.array(offsets, np.int64)}.items():
                 writer.array(name, array)
             writer.record = {**(record or {}), "n_passages": len(offsets) - 1, "bm25": values}
-            if made is not None:
+            if encoder is not None:
                 place = VectorStore.at(cache_home() / "vectors" if store is None else store)
-                place.fill(made, texts, callback=on_encoded)
-                vectors = place.get(made, texts)
+                place.fill(encoder, texts, callback=on_encoded)
+                vectors = place.get(encoder, texts)
                 writer.array("vectors", vectors.astype(np.float16))
                 if write_graph(vectors, writer.folder / GRAPH):
                     writer.adopt(GRAPH)
-                writer.array("fingerprint", made.fingerprint.vectors)
-                writer.record["encoder"] = made.name
+                writer.array("fingerprint", encoder.fingerprint.vectors)
+                writer.record["encoder"] = encoder.name
         return cls.open(path)
 
     @classmethod
@@ -309,30 +308,29 @@ def index_of(
     It is kept below ``indexes`` in the folder of this user's caches, not beside the texts, which
     may be somebody else's. Other ``options`` are those of `PassageIndex.build`.
     """
-    made = None if encoder is None else resolve(encoder)
+    encoder = None if encoder is None else resolve(encoder)
     if is_folder(path, KIND):
-        index = PassageIndex.open(path)
-        return index if made is None else index.attach(made)
+        return _opened(path, encoder)
     source = corpus.source(path).resolve()
     folder = cache_home() / "indexes"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    names = [str(source), str(language), *([] if made is None else [made.name])]
+    names = [str(source), str(language), *([] if encoder is None else [encoder.name])]
     cached = folder / f"{source.name}-{_digest(*names)[:16]}"
     stamp = _stamp(source)
     if is_folder(cached, KIND):
-        try:
-            index = PassageIndex.open(cached)
-            if made is not None:
-                index.attach(made)
-        except DataError:  # damaged, or of another version or encoder: it is made anew
-            pass
-        else:
+        with suppress(DataError):  # damaged, or of another version or encoder: it is made anew
+            index = _opened(cached, encoder)
             if index.record.get("stamp") == stamp:
                 return index
     record = {"source": str(source), "stamp": stamp}
-    built = {"language": language, "record": record, "encoder": made, **options}
-    index = PassageIndex.build(path, cached, **built)
-    return index if made is None else index.attach(made)
+    settings = {"language": language, "record": record, "encoder": encoder, **options}
+    PassageIndex.build(path, cached, **settings)
+    return _opened(cached, encoder)
+
+
+def _opened(path: PathName, encoder: Encoder | None) -> PassageIndex:
+    index = PassageIndex.open(path)
+    return index if encoder is None else index.attach(encoder)
 
 
 def _stamp(source: Path) -> str:

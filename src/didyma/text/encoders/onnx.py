@@ -52,8 +52,8 @@ class ONNXEncoder(PrefixedEncoder):
             raise DataError("expected a file of ONNX", path=path, field="encoder")
         folders = [self.path.parent, self.path.absolute().parent.parent]
         pooled = _settings(folders, Path("1_Pooling", "config.json"))
-        said = next((mode for key, mode in POOLING.items() if pooled.get(key)), "mean")
-        self.pooling = said if pooling is None else pooling
+        usual_pooling = next((mode for key, mode in POOLING.items() if pooled.get(key)), "mean")
+        self.pooling = usual_pooling if pooling is None else pooling
         check_choice(self.pooling, ("mean", "first"), "pooling")
         prompts = _settings(folders, Path("config_sentence_transformers.json")).get("prompts") or {}
         usual = prefixes_of(self.path.absolute().parent.as_posix())

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain, islice
-from typing import Any, Self
+from typing import Annotated, Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,19 @@ from didyma._core.text import add_scores, count_texts, list_texts
 from didyma.data.lists import Lists
 from didyma.errors import DataError
 from didyma.lazy import cached_property
-from didyma.ranking.featuriser import State, check_array
+from didyma.model import Saved, Serialisable, State
 from didyma.text.features.languages import check_language
-from didyma.text.features.lexicon import Lexicon, Vocabulary
+from didyma.text.features.lexicon import Lexicon
 from didyma.text.features.reading import K1, SAMPLE, B, Reader, language_of
+
+BLOCK = 10_000  # passages whose texts are held at a time
+
+Ranking: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64]]
+"""Places of passages and their scores, best first."""
 
 
 @dataclass(frozen=True, eq=False)
-class Postings:
+class Postings(Serialisable):
     """Lists of passages, one for each stem of a vocabulary, and how often it occurs in them.
 
     List r is ``passages[starts[r]:starts[r + 1]]``, in ascending order, with ``counts`` beside it.
@@ -31,31 +36,31 @@ class Postings:
 
     Attributes
     ----------
+    reader : Reader
+        What reads queries, with the vocabulary of the passages that differ.
     starts : array of shape (2 V + 1,), int64
     passages : array, int32
     counts : array, the smallest unsigned integers that do
     lengths : array of shape (n_passages,), int32
         Words of each passage.
-    mean_length : float
-        Of passages that differ.
     """
 
-    starts: NDArray[np.int64]
-    passages: NDArray[np.int32]
-    counts: NDArray[Any]
-    lengths: NDArray[np.int32]
-    mean_length: float
+    reader: Annotated[Reader, Saved(inline=True)]
+    starts: Annotated[NDArray[np.int64], Saved("starts")]
+    passages: Annotated[NDArray[np.int32], Saved("entries")]
+    counts: Annotated[NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32], Saved("entries")]
+    lengths: Annotated[NDArray[np.int32], Saved("passages")]
 
     @classmethod
     def of(
         cls,
         lexicon: Lexicon,
-        vocabulary: Vocabulary,
+        reader: Reader,
         terms: NDArray[np.int32],
         begins: NDArray[np.int64],
     ) -> Self:
         """List passages by stem; passage i has the terms ``terms[begins[i]:begins[i + 1]]``."""
-        n_stems = len(vocabulary.stem_counts)
+        n_stems = len(reader.vocabulary.stem_counts)
         stem, is_stop = lexicon.stem.astype(np.int64), lexicon.is_stop
         is_mixed = np.zeros(n_stems, bool)
         is_mixed[stem[is_stop]] = True
@@ -63,34 +68,30 @@ class Postings:
         sizes = np.zeros(2 * n_stems, np.int64)
         for rows in kinds:
             count_texts(terms, rows, begins, sizes)
-        starts = np.concatenate([[0], np.cumsum(sizes)])
+        starts = _begins(sizes)
         passages = np.empty(starts[-1], np.int32)
         counts = np.empty(starts[-1], np.int32)
         for rows in kinds:
             list_texts(terms, rows, begins, starts, passages, counts)
-        smallest = np.min_scalar_type(counts.max(initial=0))
-        lengths = np.diff(begins).astype(np.int32)
-        return cls(starts, passages, counts.astype(smallest), lengths, vocabulary.mean_length)
+        smallest: Any = counts.astype(np.min_scalar_type(counts.max(initial=0)))
+        return cls(reader, starts, passages, smallest, np.diff(begins).astype(np.int32))
 
-    def check(self, n_stems: int) -> None:
-        """Raise ValueError for arrays that would lead out of bounds."""
-        check_array("starts", self.starts, np.int64, (2 * n_stems + 1,))
-        check_array("passages", self.passages, np.int32, (self.starts[-1],))
-        check_array("lengths", self.lengths, np.int32, self.lengths.shape[:1])
-        if self.counts.dtype.kind != "u" or not self.counts.dtype.isnative:
-            raise ValueError("expected counts that are unsigned integers")
-        if self.counts.shape != self.passages.shape:
-            raise ValueError("expected a count for each entry")
+    def _check_state(self) -> None:
+        if len(self.starts) != 2 * len(self.reader.vocabulary.stem_counts) + 1:
+            raise ValueError("expected two lists for each stem")
         if self.starts[0] != 0 or (np.diff(self.starts) < 0).any() or (self.lengths < 0).any():
             raise ValueError("expected lists one after the other")
+        if self.starts[-1] != len(self.passages):
+            raise ValueError("expected as many entries as the lists have")
 
     @cached_property
     def _saturation(self) -> NDArray[np.float64]:
-        return np.asarray(K1 * (1 - B + B * self.lengths / self.mean_length), np.float64)
+        mean_length = self.reader.vocabulary.mean_length
+        return np.asarray(K1 * (1 - B + B * self.lengths / mean_length), np.float64)
 
     def best(
         self, stems: NDArray[np.int64], idf: NDArray[np.float64], k: int, *, every: bool
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    ) -> Ranking:
         """Passages with the k largest sums over stems of idf · tf / (tf + saturation), and these.
 
         Stop words count only if ``every`` word does.
@@ -101,19 +102,15 @@ class Postings:
             rows = np.where(self.starts[other + 1] > self.starts[other], other, stems)
         scores = np.zeros(len(self.lengths))
         lists = self.starts, self.passages, self.counts
-        met = add_scores(rows, idf, *lists, self._saturation, scores)
-        if len(met) and met[0] < 0:
+        places = add_scores(rows, idf, *lists, self._saturation, scores)
+        if len(places) and places[0] < 0:
             raise DataError("the index is damaged: it lists passages that there are not")
-        sums, n = scores[met], len(met)
+        sums, n = scores[places], len(places)
         if n > k > 0:
             is_best = sums >= np.partition(sums, n - k)[n - k]
-            met, sums = met[is_best], sums[is_best]
-        order = np.lexsort((met, -sums))[:k]
-        return met[order], sums[order]
-
-
-BLOCK = 10_000  # passages whose texts are held at a time
-LISTS = ("starts", "passages", "counts", "lengths")
+            places, sums = places[is_best], sums[is_best]
+        order = np.lexsort((places, -sums))[:k]
+        return places[order], sums[order]
 
 
 class BM25:
@@ -134,11 +131,17 @@ class BM25:
         Of the stop words and stems, as in `TextFeatures`.
     """
 
-    reader_: Reader
     postings_: Postings
 
     def __init__(self, language: str | None = "auto") -> None:
         self.language = language
+
+    @property
+    def reader_(self) -> Reader:
+        """What reads queries."""
+        if not hasattr(self, "postings_"):
+            raise DataError("there is no index yet: call fit first")
+        return self.postings_.reader
 
     def fit(self, passages: Iterable[str]) -> Self:
         """Index passages, which are read once and not kept; a passage is known by its place."""
@@ -146,26 +149,20 @@ class BM25:
         first, language = list(islice(texts, SAMPLE)), self.language
         if language == "auto":
             language = language_of([passage for passage in first if isinstance(passage, str)])
-        language = check_language(language)
-        lexicon = Lexicon(language)
+        lexicon = Lexicon(check_language(language))
         terms, begins, is_new = _read(chain(first, texts), lexicon)
         # A passage that stood before is found as well, but its words are no more frequent.
         lengths = np.diff(begins)
         distinct = terms[np.repeat(is_new, lengths)], _begins(lengths[is_new])
-        vocabulary = lexicon.vocabulary(*distinct)
-        self.reader_ = Reader(vocabulary)
-        self.postings_ = Postings.of(lexicon, vocabulary, terms, begins)
+        reader = Reader(lexicon.vocabulary(*distinct))
+        self.postings_ = Postings.of(lexicon, reader, terms, begins)
         return self
 
-    def top(
-        self, queries: Sequence[str], k: int
-    ) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+    def top(self, queries: Sequence[str], k: int) -> list[Ranking]:
         """For each query places and scores of the k best passages that share a stem, best first.
 
         Of passages with equal scores the first is better.
         """
-        if not hasattr(self, "reader_"):
-            raise DataError("there is no index yet: call fit first")
         reading = self.reader_.read(Lists.of_texts(queries, [[]] * len(queries)))
         idf, places = reading.stem_idf, reading.lexicon.stem_places
         rankings = []
@@ -173,29 +170,22 @@ class BM25:
             words = slice(reading.begins[text], reading.ends[text])
             is_stop = reading.is_stop[reading.terms[words]]
             every = bool(is_stop.all())
-            stems = np.array(sorted(set(reading.stems[words][every | ~is_stop].tolist())), np.int64)
-            met = stems[places[stems] >= 0]
-            met = met[np.argsort(places[met])]  # so that sums do not depend on the words' order
-            rankings.append(
-                self.postings_.best(places[met].astype(np.int64), idf[met], k, every=every)
-            )
+            stems = np.unique(reading.stems[words][every | ~is_stop])
+            stems = stems[places[stems] >= 0]
+            stems = stems[np.argsort(places[stems])]  # sums do not depend on the words' order
+            rows = places[stems].astype(np.int64)
+            rankings.append(self.postings_.best(rows, idf[stems], k, every=every))
         return rankings
 
     def state(self) -> State:
         """What was indexed, as arrays and plain values."""
-        arrays, values = self.reader_.state()
-        return {**arrays, **{name: getattr(self.postings_, name) for name in LISTS}}, values
+        return self.postings_.state()
 
     @classmethod
     def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
         """The index that has this state; its arrays may be mapped from files."""
         index = cls(values["language"])
-        words = {name: array for name, array in arrays.items() if name not in LISTS}
-        index.reader_ = Reader.from_state(words, values)
-        vocabulary = index.reader_.vocabulary
-        lists = {name: arrays[name] for name in LISTS}
-        index.postings_ = Postings(**lists, mean_length=vocabulary.mean_length)
-        index.postings_.check(len(vocabulary.stem_counts))
+        index.postings_ = Postings.from_state(arrays, values)
         return index
 
 

@@ -171,18 +171,15 @@ class Meaning(Part):
 
     def _query_vectors(self, reading: Reading) -> Vectors | None:
         """A vector for each list, those given with the lists first; None if there are none."""
-        brought = reading.lists.query_vectors
-        if brought is not None and np.isfinite(brought).all():
-            return brought
-        if self.encoder is None:
-            return brought
+        vectors = reading.lists.query_vectors
+        if self.encoder is None or (vectors is not None and np.isfinite(vectors).all()):
+            return vectors
         texts = [reading.texts[n] for n in reading.queries.tolist()]
         distinct = {text: n for n, text in enumerate(dict.fromkeys(texts))}
-        vectors = self.encoder.encode_queries(list(distinct))
-        encoded: Vectors = vectors[[distinct[text] for text in texts]]
-        if brought is None:
+        encoded = self.encoder.encode_queries(list(distinct))[[distinct[text] for text in texts]]
+        if vectors is None:
             return encoded
-        return np.where(np.isfinite(brought).all(axis=1, keepdims=True), brought, encoded)
+        return np.where(np.isfinite(vectors).all(axis=1, keepdims=True), vectors, encoded)
 
     def _document_vectors(
         self, texts: list[str], lists: list[int], spent: dict[int, int]

@@ -214,9 +214,9 @@ def parts_of(
     if encoder is not None or (has_vectors and lists.query_vectors is not None):
         short = [] if attributes is None or has_vectors else _short_fields(attributes)
         parts.append(meaning := Meaning(encoder, store, None, on_encoded, short))
-        made = meaning.encoder
-        if vectors is None and made is not None and made.is_static:
-            vectors = WORDLLAMA if made.name == WORDLLAMA else made.encode_documents
+        if vectors is None and meaning.encoder is not None and meaning.encoder.is_static:
+            is_named = meaning.encoder.name == WORDLLAMA
+            vectors = WORDLLAMA if is_named else meaning.encoder.encode_documents
     if vectors is not None:
         parts.append(WordVectors(vectors))
     return parts

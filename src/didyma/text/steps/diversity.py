@@ -100,11 +100,11 @@ def similarity_of(documents: Sequence[Ranked], by: str | None) -> Similarity:
     if by == WORDS:
         rows = word_vectors([document.text for document in documents])
         return lambda n: rows @ rows[[n]].toarray()[0]
-    found = [document.metadata.get(by) for document in documents]
-    if any(isinstance(value, list | tuple | np.ndarray) for value in found):
-        vectors = _vectors(documents, found, by)
+    values = [document.metadata.get(by) for document in documents]
+    if any(isinstance(value, list | tuple | np.ndarray) for value in values):
+        vectors = _vectors(documents, values, by)
         return lambda n: np.maximum(vectors @ vectors[n], 0.0)
-    groups = _groups(documents, found, by)
+    groups = _groups(documents, values, by)
     return lambda n: ((groups == groups[n]) & (groups >= 0)).astype(np.float64)
 
 
@@ -134,15 +134,15 @@ def word_vectors(texts: Sequence[str]) -> csr_array:
     return counts
 
 
-def _vectors(documents: Sequence[Ranked], found: list[Any], by: str) -> NDArray[np.float64]:
+def _vectors(documents: Sequence[Ranked], values: list[Any], by: str) -> NDArray[np.float64]:
     """Vectors of unit length; of documents without one, zeros."""
-    dimension = len(next(one for one in found if isinstance(one, list | tuple | np.ndarray)))
+    dimension = len(next(one for one in values if isinstance(one, list | tuple | np.ndarray)))
 
     def fail(row: int, problem: str) -> Any:
         raise DataError(problem, field=in_document(documents[row], by))
 
-    vectors = np.zeros((len(found), dimension))
-    for row, value in enumerate(found):
+    vectors = np.zeros((len(values), dimension))
+    for row, value in enumerate(values):
         if value is not None:
             vectors[row] = vector_in(value, fail, row, dimension)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -150,11 +150,11 @@ def _vectors(documents: Sequence[Ranked], found: list[Any], by: str) -> NDArray[
     return unit
 
 
-def _groups(documents: Sequence[Ranked], found: list[Any], by: str) -> NDArray[np.int64]:
+def _groups(documents: Sequence[Ranked], values: list[Any], by: str) -> NDArray[np.int64]:
     """A number for each value; -1 where there is none."""
     numbers: dict[Any, int] = {}
     groups = []
-    for document, value in zip(documents, found):
+    for document, value in zip(documents, values):
         if not isinstance(value, str | int | float | None):
             raise DataError(
                 f"expected a text, a number or a vector, found {value!r:.40}",

@@ -76,9 +76,9 @@ class Boost(Factor):
 
     def factor(self, document: Ranked) -> tuple[float, str]:
         """1 + amount where the field has the value."""
-        found = document.metadata.get(self.field)
+        values = document.metadata.get(self.field)
         written = _written(self.value)
-        if written not in map(_written, found if isinstance(found, list | tuple) else [found]):
+        if written not in map(_written, values if isinstance(values, list | tuple) else [values]):
             return 1.0, f"{self.field} is not {written:.{LONGEST}}"
         return 1 + self.amount, f"{self.field} is {written:.{LONGEST}}, × {1 + self.amount:.3g}"
 
@@ -158,8 +158,8 @@ def days_in(half_life: Any) -> float:
     elif isinstance(half_life, int | float) and not isinstance(half_life, bool):
         days = float(half_life)
     elif isinstance(half_life, str):
-        found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([hdwy])", half_life.strip(), re.ASCII)
-        days = float(found[1]) * DAYS[found[2]] if found else -inf
+        match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([hdwy])", half_life.strip(), re.ASCII)
+        days = float(match[1]) * DAYS[match[2]] if match else -inf
     if not isfinite(days) or days <= 0:
         raise DataError(
             f"expected a time such as 12h, 30d, 2w or 1y, found {half_life!r:.40}",

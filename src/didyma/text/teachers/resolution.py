@@ -121,5 +121,5 @@ def _name(model: Any) -> str:
     """What a model is called by its library, or the name of its class."""
     config = getattr(model, "config", None)  # of transformers
     names = (getattr(model, "model_name", None), getattr(config, "_name_or_path", None))
-    given = next((name for name in names if isinstance(name, str) and name), None)
-    return given or str(getattr(model, "__name__", type(model).__name__))
+    called = next((name for name in names if isinstance(name, str) and name), None)
+    return called or str(getattr(model, "__name__", type(model).__name__))
