@@ -7,12 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from didyma.errors import DataError
-from didyma.serve.access import LOOPBACK, AllowedHosts
+from didyma.serve.access import LOOPBACK, VARIABLE, AllowedHosts, BearerTokens, check_host
 from didyma.serve.responses import HTTPError
-from tests.serve.conftest import make_service, running
+from tests.serve.conftest import BODY, IN_TEI, best_score, make_service, running
 from tests.serve.process import ServerProcess
 
-BODY = {"query": "a b", "documents": ["b", "a b"]}
 OWN = [
     "localhost",
     "LocalHost:8000",
@@ -113,3 +112,61 @@ def test_the_command_allows_names(model_file):
         for host, status in (("rebound.example", 403), ("rerank.example.org", 200)):
             assert server.client.get("/info", headers={"host": host}).status_code == status
         assert server.client.get("/info").status_code == 200
+
+
+@pytest.mark.parametrize("given", ["Bearer second", "bearer second", "second", "Bearer  second "])
+def test_a_token_is_accepted_with_and_without_its_scheme(given):
+    BearerTokens(["first", "second"]).check(given)
+
+
+@pytest.mark.parametrize("given", [None, "", "Bearer", "Bearer ", "Bearer secon", "Basic second"])
+def test_no_other_token_is(given):
+    with pytest.raises(HTTPError) as error:
+        BearerTokens(["first", "second"]).check(given)
+    assert error.value.status == 401
+
+
+def test_tokens_guard_all_but_probes(model):
+    with running(make_service(model, tokens=BearerTokens(["secret"]))) as client:
+        assert client.get("/health").status_code == 200
+        assert client.get("/ready").status_code == 200
+        for path in ("/info", "/metrics", "/openapi.json"):
+            assert client.get(path).status_code == 401
+        for path, body in (("/v2/rerank", BODY), ("/rerank", IN_TEI)):
+            found = client.post(path, json=body, headers={"authorization": "Bearer wrong"})
+            assert found.status_code == 401
+            assert found.headers["www-authenticate"] == "Bearer"
+        client.headers["authorization"] = "Bearer secret"
+        assert best_score(client) == 1.0
+        assert client.get("/metrics").status_code == 200
+
+
+def test_tokens_come_from_a_file_and_the_environment(tmp_path, monkeypatch):
+    path = tmp_path / "tokens"
+    path.write_text("# of two teams\nfirst\n\n  second  \n")
+    monkeypatch.setenv(VARIABLE, "third fourth")
+    tokens = BearerTokens.read(path)
+    assert len(tokens) == 4
+    for token in ("first", "second", "third", "fourth"):
+        tokens.check(token)
+    monkeypatch.delenv(VARIABLE)
+    assert len(BearerTokens.read(None)) == 0
+    path.write_text("sécret\n")
+    with pytest.raises(DataError, match="ASCII"):
+        BearerTokens.read(path)
+    path.write_text("# none\n")
+    with pytest.raises(DataError, match="tokens: expected a token"):
+        BearerTokens.read(path)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.1.2.3"])
+def test_loopback_needs_no_token(host):
+    check_host(host, has_tokens=False, insecure=False)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.org", ""])
+def test_other_addresses_do(host):
+    with pytest.raises(DataError, match="tokens"):
+        check_host(host, has_tokens=False, insecure=False)
+    check_host(host, has_tokens=True, insecure=False)
+    check_host(host, has_tokens=False, insecure=True)

@@ -6,6 +6,7 @@ import threading
 
 from didyma.execution import check_interruption
 from didyma.serve.afterwards import MOST, Afterwards
+from tests.serve.conftest import eventually
 
 
 class Turns:
@@ -15,11 +16,7 @@ class Turns:
 
 
 def wait_for(afterwards: Afterwards, n: int) -> None:
-    for _ in range(2000):
-        if sum(afterwards.outcomes.values()) >= n:
-            return
-        threading.Event().wait(0.005)
-    raise AssertionError(afterwards.outcomes)
+    eventually(lambda: sum(afterwards.outcomes.values()) >= n)
 
 
 def test_it_is_done_and_counted():

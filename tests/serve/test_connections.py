@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx
@@ -17,10 +17,9 @@ import pytest
 from didyma.errors import DataError
 from didyma.serve.connections import SPARE_CONNECTIONS, connections_within
 from didyma.serve.limits import Limits
-from tests.serve.conftest import make_service, running
+from tests.serve.conftest import BODY, best_score, connected, eventually, make_service, running
 from tests.serve.process import ServerProcess
 
-BODY = {"query": "a b", "documents": ["b", "a b"]}
 HEAD = b"POST /v1/rerank HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
 
 
@@ -30,14 +29,6 @@ def request(**more: object) -> bytes:
 
 
 REQUEST = request()
-
-
-@contextmanager
-def connected(client: httpx.Client, sent: bytes = b"") -> Iterator[socket.socket]:
-    address = (client.base_url.host, client.base_url.port)
-    with socket.create_connection(address, timeout=20) as connection:
-        connection.sendall(sent)
-        yield connection
 
 
 def rest(connection: socket.socket) -> bytes:
@@ -104,10 +95,7 @@ def test_an_answer_that_nobody_takes_is_given_up(model):
     service = make_service(model, limits=Limits(seconds=1))
     content = request(documents=["a" * 90_000] * 150, return_documents=True)
     with running(service) as client, connected(client, content) as idle:
-        until = time.monotonic() + 20
-        while len(service.room) and time.monotonic() < until:
-            time.sleep(0.05)
-        assert not len(service.room)
+        eventually(lambda: not len(service.room))
         assert len(rest(idle)) < len(content)
 
 
@@ -144,9 +132,7 @@ def test_probes_are_answered_where_every_connection_works(model):
         reranker.gate.set()
         for connection in [*working, *many]:
             connection.close()
-        until = time.monotonic() + 20
-        while client.post("/v2/rerank", json=BODY).status_code != 200:
-            assert time.monotonic() < until
+        eventually(lambda: client.post("/v2/rerank", json=BODY).status_code == 200)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="limits of the system")
@@ -181,3 +167,20 @@ def test_too_few_open_files_are_told(monkeypatch):
         connections_within(512)
     monkeypatch.setattr(resource, "getrlimit", lambda _: (10_000, 10_000))
     assert connections_within(512) == 512
+
+
+def test_a_slow_sender_is_refused_and_blocks_nobody(model):
+    with (
+        running(make_service(model, limits=Limits(seconds=0.3), threads=1)) as client,
+        connected(client, HEAD + b"50\r\n\r\n{") as slow,
+        connected(client, b"POST /v2/re"),
+    ):
+        assert best_score(client) == 1.0
+        assert slow.recv(1000).startswith(b"HTTP/1.1 408")
+
+
+def test_a_client_that_leaves_harms_nobody(model):
+    with running(make_service(model)) as client:
+        with connected(client, HEAD + b"50\r\n\r\n{"):
+            pass
+        assert best_score(client) == 1.0

@@ -14,10 +14,9 @@ from didyma.serve.app import Service
 from didyma.serve.responses import HTTPError
 from didyma.serve.served import NamedSource, ServedModels
 from didyma.text.text_reranker import TextReranker
-from tests.serve.conftest import running
+from tests.serve.conftest import BODY, running, trained_service
 from tests.text.texts import made
 
-BODY = {"query": "a b", "documents": ["b", "a b"]}
 TOKEN = {"authorization": "Bearer secret"}
 
 
@@ -43,7 +42,7 @@ def load_all(models: ServedModels, files: list[Path], path: Path) -> list[str]:
 def service(files: list[Path], tmp_path: Path) -> Service:
     path = tmp_path / "model.safetensors"
     path.write_bytes(files[0].read_bytes())
-    return Service(ServedModels([NamedSource(path, None)]), tokens=BearerTokens(["secret"]))
+    return trained_service(path, tokens=BearerTokens(["secret"]))
 
 
 def test_an_answer_says_which_version_it_is_of(service: Service, files: list[Path], caplog: Any):
@@ -94,22 +93,17 @@ def test_a_version_can_be_named_and_k_are_kept(files: list[Path], tmp_path: Path
 
 
 def test_nobody_changes_a_server_without_tokens(files: list[Path]):
-    service = Service(ServedModels([NamedSource(files[0], None)]))
-    with running(service) as client:
+    with running(trained_service(files[0])) as client:
         assert client.post("/v1/rollback", json={}).status_code == 403
         assert "/v1/rollback" not in client.get("/openapi.json").json()["paths"]
-    guarded = Service(ServedModels([NamedSource(files[0], None)]), tokens=BearerTokens(["s"]))
-    with running(guarded) as client:
+    with running(trained_service(files[0], tokens=BearerTokens(["secret"]))) as client:
         assert client.post("/v1/rollback", json={}).status_code == 401
-        assert (
-            client.post("/v1/rollback", json=[], headers={"authorization": "s"}).status_code == 400
-        )
+        assert client.post("/v1/rollback", json=[], headers=TOKEN).status_code == 400
 
 
 def test_judgements_are_kept_for_who_has_a_token(files: list[Path], tmp_path: Path):
     store = JudgementStore(tmp_path / "judgements")
-    models = ServedModels([NamedSource(files[0], None)])
-    service = Service(models, tokens=BearerTokens(["secret"]), judgements=store)
+    service = trained_service(files[0], tokens=BearerTokens(["secret"]), judgements=store)
     said = {"query": "who?", "document": "d1", "label": 1, "who": "page", "shown": ["d1", "d2"]}
     with running(service) as client:
         assert client.get("/info", headers=TOKEN).json()["judgements"] is True

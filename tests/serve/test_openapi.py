@@ -18,7 +18,7 @@ from didyma.serve.app import Service
 from didyma.serve.limits import Limits
 from didyma.serve.served import NamedSource, ServedIndexes, ServedModels
 from didyma.text.index import PassageIndex
-from tests.serve.conftest import running
+from tests.serve.conftest import make_service, running
 from tests.serve.standin import CommonWords
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -58,16 +58,19 @@ def document(client: httpx.Client) -> Any:
     return client.get("/openapi.json").json()
 
 
-def test_the_description_is_one(document):
+def test_the_description_is_one_and_has_all_that_it_refers_to(document):
     openapi_spec_validator.validate(document)
+    parts = json.dumps(document).split("#/components/schemas/")
+    used = {part.partition('"')[0] for part in parts[1:]}
+    assert used == document["components"]["schemas"].keys()
 
 
 def test_with_tokens_it_is_one_too(model):
-    from tests.serve.conftest import make_service
-
-    with running(make_service(model, tokens=BearerTokens(["a"]))) as client:
+    service = make_service(model, tokens=BearerTokens(["a"]))
+    with running(service) as client:
         found = client.get("/openapi.json", headers={"authorization": "a"}).json()
         openapi_spec_validator.validate(found)
+        assert found["security"] == [{"token": []}]
         open_to_all = [
             path for path, one in found["paths"].items() if one.get("get", {}).get("security") == []
         ]
@@ -76,6 +79,8 @@ def test_with_tokens_it_is_one_too(model):
             for method in operations:
                 status = client.request(method, path).status_code
                 assert (status == 401) == (path not in open_to_all)
+        gets = {route.path for route in service.app.routes if "GET" in route.methods}
+        assert {path for path in gets if "page" not in path} - {"/"} <= found["paths"].keys()
 
 
 def test_what_is_described_is_served_and_no_more(client, document):

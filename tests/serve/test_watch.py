@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from scipy.stats import spearmanr
 
+from didyma.serve.access import BearerTokens
 from didyma.serve.app import Service
 from didyma.serve.samples import SampleFile
 from didyma.serve.served import NamedSource, ServedModels
-from didyma.serve.watch import DAYS, Watch
+from didyma.serve.watch import DAYS, ShadowComparison, Watch, rank_correlation
 from didyma.text import Cascade, TextReranker
 from didyma.text.observation import Scored, observing
-from tests.serve.conftest import make_service, running
+from tests.serve.conftest import eventually, make_service, running, trained_service
 from tests.text.texts import made
 
 QUERY = "when does the ship of the storm sail?"
@@ -45,16 +46,8 @@ def ask(client: httpx.Client, query: str = QUERY, **more: Any) -> httpx.Response
     return client.post("/v2/rerank", json={"query": query, "documents": PASSAGES, **more})
 
 
-def until(condition: Callable[[], bool]) -> None:
-    for _ in range(2000):
-        if condition():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it does not come to be")
-
-
 def done(client: httpx.Client, work: str, n: int, outcome: str = "done") -> None:
-    until(lambda: client.get("/watch").json()["afterwards"].get(work, {}).get(outcome, 0) >= n)
+    eventually(lambda: client.get("/watch").json()["afterwards"].get(work, {}).get(outcome, 0) >= n)
 
 
 def trained(path: Path, *seeds: int) -> list[Path]:
@@ -71,7 +64,7 @@ def looks_at_all(monkeypatch):
 
 def test_queries_are_looked_at_now_and_then(model_file, monkeypatch):
     monkeypatch.setattr("didyma.serve.watch.PAUSE", 1000.0)
-    with running(Service(ServedModels([NamedSource(model_file, "first")]))) as client:
+    with running(trained_service(f"first={model_file}")) as client:
         for _ in range(40):
             ask(client)
         done(client, "drift", 1)
@@ -145,9 +138,8 @@ def test_days_and_versions_are_told_apart_and_bounded(model_file):
 
 def test_a_shadow_ranks_and_is_not_answered(tmp_path):
     live, shadow = trained(tmp_path, 0, 5)
-    models = ServedModels([NamedSource(live, "live")])
     shadows = ServedModels([NamedSource(shadow, "live")])
-    with running(Service(models, shadows=shadows)) as client:
+    with running(trained_service(f"live={live}", shadows=shadows)) as client:
         plain = TextReranker.load(live).rank(QUERY, PASSAGES)
         answer = ask(client, top_n=1).json()
         assert [one["index"] for one in answer["results"]] == [plain[0].index]
@@ -160,7 +152,7 @@ def test_a_shadow_ranks_and_is_not_answered(tmp_path):
         assert value(client, "didyma_shadow_overlap_count", model="live") == 1
         assert "live" in client.get("/info").json()["models"]
         shadow.write_bytes(live.read_bytes())  # a shadow is loaded anew as others are
-        until(
+        eventually(
             lambda: (
                 (
                     "didyma_shadow_reloads_total",
@@ -175,8 +167,8 @@ def test_a_shadow_that_fails_harms_nobody(tmp_path, caplog):
     [live] = trained(tmp_path, 0)
     scored = tmp_path / "scored.safetensors"
     TextReranker(quick=True).fit(made(12, 1, scores=True)).save(scored)
-    models = ServedModels([NamedSource(live, "live")])
-    with running(Service(models, shadows=ServedModels([NamedSource(scored, "live")]))) as client:
+    shadows = ServedModels([NamedSource(scored, "live")])
+    with running(trained_service(f"live={live}", shadows=shadows)) as client:
         assert ask(client, f"{SECRET}?").status_code == 200
         done(client, "shadow", 1, "failed")
         assert value(client, "didyma_afterwards_total", work="shadow", outcome="failed") == 1
@@ -211,7 +203,7 @@ def test_teachers_are_counted(tmp_path):
 
         return Cascade(TextReranker.load(path), teacher)
 
-    with running(Service(ServedModels([NamedSource(live, "live")], load))) as client:
+    with running(make_service(f"live={live}", load=load)) as client:
         ask(client)
         ask(client, "fail now")
         calls = "didyma_teacher_calls_total"
@@ -228,7 +220,7 @@ def test_missing_signals_are_counted(tmp_path):
     queries = [f"when does it sail {n}?" for n in range(40)]
     reranker = TextReranker(quick=True).fit(queries, passages, [[1, 0]] * 40)
     reranker.save(tmp_path / "m.safetensors")
-    with running(Service(ServedModels([NamedSource(tmp_path / "m.safetensors", "m")]))) as client:
+    with running(trained_service(tmp_path / "m.safetensors")) as client:
         documents = [{"text": "It sails.", "clicks": 4}, {"text": "No."}, {"text": "Yes."}]
         for n in range(20):  # whatever else documents have, its names do not become labels
             more = [{**document, f"field{n}": n} for document in documents]
@@ -256,9 +248,31 @@ def test_nothing_that_clients_send_makes_new_metrics(client, path):
 
 
 def test_watching_needs_a_token(model):
-    from didyma.serve.access import BearerTokens
-
     with running(make_service(model, tokens=BearerTokens(["secret"]))) as client:
         assert client.get("/watch").status_code == 401
         headers = {"authorization": "Bearer secret"}
         assert client.get("/watch", headers=headers).status_code == 200
+
+
+def test_correlation_is_that_of_scipy():
+    rng = np.random.default_rng(0)
+    for n in (2, 3, 10, 50):
+        scores, others = rng.integers(0, 5, n) + 0.0, rng.normal(size=n).round(1)
+        scores[0] += 10
+        others[-1] -= 10
+        assert rank_correlation(scores, others) == pytest.approx(spearmanr(scores, others)[0])
+    assert rank_correlation([1.0, 1.0], [1.0, 2.0]) is None
+
+
+def test_tops_are_compared():
+    comparison = ShadowComparison()
+    scores = np.arange(20.0)
+    comparison.add(scores, scores)
+    comparison.add(scores, -scores)
+    comparison.add(np.zeros(0), np.zeros(0))
+    told = comparison.to_dict()
+    assert (told["requests"], told["displaced_tops"]) == (2, 1)
+    assert told["overlap"]["mean"] == pytest.approx(0.5)
+    assert told["correlation"]["mean"] == pytest.approx(0.0)
+    assert dict(comparison.overlap.cumulative)["0.0"] == 1
+    assert dict(comparison.correlation.cumulative)["-1.0"] == 1

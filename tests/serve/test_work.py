@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import httpx
 import pytest
@@ -19,12 +19,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from didyma.execution import check_interruption
-from didyma.serve.app import Service
 from didyma.serve.limits import Limits
 from didyma.serve.responses import HTTPError
-from didyma.serve.served import NamedSource, ServedModels
 from didyma.serve.work import WorkQueue
-from tests.serve.conftest import running
+from tests.serve.conftest import (
+    BODY,
+    IN_TEI,
+    best_score,
+    eventually,
+    make_service,
+    running,
+    trained_service,
+)
 
 
 async def until(check: Callable[[], bool]) -> None:
@@ -32,6 +38,13 @@ async def until(check: Callable[[], bool]) -> None:
     while not check():
         assert time.monotonic() < ends
         await asyncio.sleep(0.005)
+
+
+def run(ask: Callable[[WorkQueue], Awaitable[None]], threads: int, waiting: int) -> None:
+    """Ask for work of a queue."""
+    queue = WorkQueue(threads, waiting)
+    asyncio.run(ask(queue))
+    queue.close()
 
 
 def test_turns_go_round_between_clients():
@@ -51,9 +64,7 @@ def test_turns_go_round_between_clients():
         gate.set()
         await asyncio.gather(first, *asked)
 
-    queue = WorkQueue(1, 20)
-    asyncio.run(ask(queue))
-    queue.close()
+    run(ask, 1, 20)
     assert sorted(order[:3]) == ["little", "much", "other"]
     assert len(order) == 10
 
@@ -94,9 +105,7 @@ def test_only_those_who_ask_for_most_are_refused(clients, waiting, threads):
         assert all(result is True or isinstance(result, HTTPError) for result in results)
         assert queue.pending == 0
 
-    queue = WorkQueue(threads, waiting)
-    asyncio.run(ask(queue))
-    queue.close()
+    run(ask, threads, waiting)
 
 
 def test_long_work_lets_short_work_pass(monkeypatch):
@@ -117,9 +126,7 @@ def test_long_work_lets_short_work_pass(monkeypatch):
         done.set()
         assert await first == "long"
 
-    queue = WorkQueue(1, 2)
-    asyncio.run(ask(queue))
-    queue.close()
+    run(ask, 1, 2)
 
 
 @pytest.mark.parametrize("rivals", [0, 2])
@@ -138,28 +145,21 @@ def test_work_ends_at_its_deadline(monkeypatch, rivals):
         await until(lambda: queue.pending == 0)
         assert await queue.run(lambda: "next", 20) == "next"
 
-    queue = WorkQueue(1, 5)
-    asyncio.run(ask(queue))
-    queue.close()
+    run(ask, 1, 5)
 
 
 def test_new_words_without_end_do_not_outlive_their_request(model_file):
     """Texts are read in steps, and the thread is free soon after the deadline."""
     limits = Limits(seconds=0.1, text=20_000_000, body=30_000_000, characters=10_000_000)
-    service = Service(ServedModels([NamedSource(model_file, None)]), limits, threads=1)
+    service = trained_service(model_file, limits=limits, threads=1)
     texts = [" ".join(f"w{n}x{m}" for m in range(60_000)) for n in range(12)]
     with running(service) as client:
         found = client.post("/v2/rerank", json={"query": "w1x1", "documents": texts})
         assert found.status_code == 429
-        ends = time.monotonic() + 60
-        while service.queue.pending:
-            assert time.monotonic() < ends
-            time.sleep(0.01)
+        eventually(lambda: not service.queue.pending, 60)
         service.limits = Limits()
         body = {"query": "when?", "documents": ["Here.", "There."]}
-        ends = time.monotonic() + 60
-        while client.post("/v2/rerank", json=body).status_code != 200:
-            assert time.monotonic() < ends
+        eventually(lambda: client.post("/v2/rerank", json=body).status_code == 200, 60)
 
 
 STUCK = """
@@ -168,8 +168,7 @@ from pathlib import Path
 from didyma.serve.app import Service
 from didyma.serve.limits import Limits
 from didyma.serve.logs import log_to_stderr
-from didyma.serve.served import ServedModels
-from didyma.serve.served import NamedSource
+from didyma.serve.served import NamedSource, ServedModels
 from didyma.serve.server import serve
 from tests.serve.standin import CommonWords
 
@@ -200,3 +199,62 @@ def test_the_process_ends_whatever_its_threads_do(model):
         said = [json.loads(line) for line in process.stderr]
     assert said[-1]["event"] == "left undone"
     assert said[-1]["requests"] == 1
+
+
+def test_overload_is_429_and_ends(model):
+    service = make_service(model, limits=Limits(waiting=1), threads=1)
+    reranker = service.models.by_name["words"].reranker
+    with running(service) as client:
+
+        def ask() -> int:
+            return httpx.post(
+                f"{client.base_url}/v2/rerank", json=BODY | {"query": "wait"}
+            ).status_code
+
+        statuses: list[int] = []
+        askers = [threading.Thread(target=lambda: statuses.append(ask())) for _ in range(2)]
+        for asker in askers:
+            asker.start()
+        assert reranker.entered.acquire(timeout=20)
+        eventually(lambda: service.queue.pending == 2)
+        refused = client.post("/v2/rerank", json=BODY)
+        assert refused.status_code == 429
+        assert refused.headers["retry-after"] == "1"
+        assert refused.json()["error"]["type"] == "RateLimitError"
+        assert client.post("/rerank", json=IN_TEI).json()["error_type"] == "Overloaded"
+        assert client.get("/ready").status_code == 503
+        assert client.get("/health").status_code == 200
+        reranker.gate.set()
+        for asker in askers:
+            asker.join()
+        assert statuses == [200, 200]
+        assert client.get("/ready").status_code == 200
+        assert best_score(client) == 1.0
+
+
+def test_what_takes_too_long_is_refused_and_keeps_its_place(model):
+    service = make_service(model, limits=Limits(waiting=0, seconds=0.2), threads=1)
+    reranker = service.models.by_name["words"].reranker
+    with running(service) as client:
+        late = client.post("/v2/rerank", json=BODY | {"query": "wait"})
+        assert late.status_code == 429
+        assert late.json()["message"] == "no answer within 0.2 s"
+        assert service.queue.pending == 1  # the thread is still at it
+        reranker.gate.set()
+        eventually(lambda: not service.queue.pending)
+        assert best_score(client) == 1.0
+
+
+def test_what_waited_too_long_is_never_begun():
+    async def ask(queue: WorkQueue) -> None:
+        gate, begun = threading.Event(), []
+        first = asyncio.create_task(queue.run(gate.wait, 20))
+        await asyncio.sleep(0.05)
+        with pytest.raises(HTTPError, match="no answer within"):
+            await queue.run(lambda: begun.append(1), 0.05)
+        assert queue.pending == 1
+        gate.set()
+        assert await first
+        assert not begun
+
+    run(ask, 1, 1)

@@ -1,10 +1,4 @@
-"""Evaluate scores against labels, and TREC runs against relevance judgements, query by query.
-
->>> qid = ["a", "a", "b", "b"]
->>> result = evaluate([3.0, 1.0, 1.0, 2.0], [1, 0, 1, 0], qid=qid, measures="AP, P@1")
->>> result["AP"].tolist(), result.mean("AP")
-([1.0, 0.5], 0.75)
-"""
+"""Evaluate scores against labels, and TREC runs against relevance judgements, query by query."""
 
 from __future__ import annotations
 
@@ -92,12 +86,7 @@ class Evaluator:
     """
 
     def __init__(
-        self,
-        y: ArrayLike,
-        groups: Groups,
-        measures: Measures,
-        *,
-        docid: ArrayLike | None = None,
+        self, y: ArrayLike, groups: Groups, measures: Measures, *, docid: ArrayLike | None = None
     ) -> None:
         self.groups = groups
         self.measures = parse_all(measures)
@@ -209,8 +198,8 @@ class RunEvaluator:
 
     >>> from types import SimpleNamespace
     >>> qrels = SimpleNamespace(qid=["1", "1"], docid=["a", "b"], relevance=[1, 1])
-    >>> run = SimpleNamespace(qid=["1", "1"], docid=["a", "c"], score=[2.0, 1.0])
-    >>> RunEvaluator(qrels, "AP")(run).mean("AP")
+    >>> evaluator = RunEvaluator(qrels, "AP")
+    >>> evaluator(SimpleNamespace(qid=["1", "1"], docid=["a", "c"], score=[2.0, 1.0])).mean("AP")
     0.5
     """
 
@@ -239,12 +228,11 @@ class RunEvaluator:
         ranked = rows[slots]
         labels = np.array([self._label.get(document, np.nan) for document in documents])
         ranking = Ranking(labels[ranked], groups.starts, equal, np.zeros_like(equal))
-        values = values_per_query(
-            self.measures,
-            ranking,
-            self._judged,
-            lambda: self._run_and_qrels([documents[row] for row in ranked.tolist()]),
-        )
+
+        def run_and_qrels() -> RunAndQrels:
+            return self._run_and_qrels([documents[row] for row in ranked.tolist()])
+
+        values = values_per_query(self.measures, ranking, self._judged, run_and_qrels)
         return Evaluation(self.queries, values)
 
     def _groups(self, query: NDArray[np.int64]) -> Groups:
@@ -279,15 +267,13 @@ def _documents(rows: DocumentColumns, source: str) -> list[tuple[str, str]]:
     """Query and document of each row; no document may be listed twice for a query."""
     docid = one_per_row(rows.docid, len(rows.qid), f"{source} docid")
     documents = list(zip(_text(rows.qid).tolist(), _text(docid).tolist()))
-    if len(set(documents)) < len(documents):
-        seen: set[tuple[str, str]] = set()
-        for row, (query, document) in enumerate(documents):
-            if (query, document) in seen:
-                raise DataError(
-                    f"row {row}: document {document} is listed twice for query {query}",
-                    field=source,
-                )
-            seen.add((query, document))
+    seen: set[tuple[str, str]] = set()
+    for row, pair in enumerate(documents):
+        if pair in seen:
+            query, document = pair
+            problem = f"row {row}: document {document} is listed twice for query {query}"
+            raise DataError(problem, field=source)
+        seen.add(pair)
     return documents
 
 

@@ -1,7 +1,8 @@
-"""Dockerfile, compose file and unit: what can be checked without building an image."""
+"""Image, compose file, unit, dashboard and alerts, as far as no image need be built."""
 
 from __future__ import annotations
 
+import configparser
 import fnmatch
 import json
 import os
@@ -22,6 +23,8 @@ from tests.serve.process import ServerProcess
 from tests.text.texts import made
 
 ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+PAGE = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
 
 
 def instructions() -> list[tuple[str, str]]:
@@ -70,8 +73,7 @@ def test_commands_of_the_image_can_be_called() -> None:
 
 
 def test_the_unit_can_be_started() -> None:
-    page = (ROOT / "docs" / "serve.md").read_text()
-    (line,) = re.findall(r"^ExecStart=(.*)$", page, re.MULTILINE)
+    (line,) = re.findall(r"^ExecStart=(.*)$", PAGE, re.MULTILINE)
     program, *arguments = shlex.split(line)
     assert program.endswith("/didyma")
     parse(arguments)
@@ -154,3 +156,103 @@ def test_the_server_writes_nothing_and_makes_no_memory_executable(
     failed = subprocess.run([sys.executable, "-c", asked], capture_output=True)
     assert failed.returncode != 0
     assert not os.path.exists("/nonexistent")
+
+
+def test_the_unit_of_systemd(tmp_path: Path) -> None:
+    (text,) = re.findall(r"```ini\n(.*?)```", PAGE, re.DOTALL)
+    unit = configparser.ConfigParser(interpolation=None, strict=False)
+    unit.optionxform = str  # type: ignore[assignment]
+    unit.read_string(text)
+    service = unit["Service"]
+    assert service["DynamicUser"] == service["NoNewPrivileges"] == "yes"
+    assert service["ProtectSystem"] == "strict"
+    assert f"%S/{service['StateDirectory']}/" in service["ExecStart"]  # where it may write
+
+
+def test_systemd_takes_the_unit(tmp_path: Path) -> None:
+    if (analyze := shutil.which("systemd-analyze")) is None:
+        pytest.skip("systemd is not installed")
+    (text,) = re.findall(r"```ini\n(.*?)```", PAGE, re.DOTALL)
+    path = tmp_path / "didyma.service"
+    path.write_text(text.replace("/opt/didyma/bin/didyma", "/bin/true"))
+    verified = subprocess.run([analyze, "verify", path], capture_output=True, text=True)
+    assert not [line for line in verified.stderr.splitlines() if "didyma.service" in line]
+    exposure = [analyze, "security", "--offline=true", "--threshold=15", path]  # of 100; before 17
+    assert subprocess.run(exposure, capture_output=True).returncode == 0
+
+
+def told(client: httpx.Client) -> set[str]:
+    """Names of all series, also of those that have no sample yet."""
+    names = set()
+    for line in client.get("/metrics").text.splitlines():
+        if line.startswith("# TYPE"):
+            _, _, name, kind = line.split()
+            parts = ("_bucket", "_sum", "_count") if kind == "histogram" else ("",)
+            names |= {name + part for part in parts}
+    return names
+
+
+def asked() -> dict[str, str]:
+    """Queries of panels and rules, by their titles."""
+    dashboard = json.loads((DEPLOY / "grafana.json").read_text())
+    queries = {
+        f"{panel['title']} {target['refId']}": target["expr"]
+        for panel in dashboard["panels"]
+        for target in panel["targets"]
+    }
+    rules = (DEPLOY / "alerts.yaml").read_text()
+    found = re.findall(r"alert: (\w+)\n +expr: (.+)", rules)
+    assert len(found) == rules.count("alert: ")
+    return {**queries, **dict(found)}
+
+
+def test_queries_name_what_the_server_tells(client):
+    names = told(client)
+    for title, query in asked().items():
+        used = set(re.findall(r"\bdidyma_\w+", query))
+        assert used, title
+        assert used <= names, f"{title}: {used - names}"
+
+
+def test_labels_are_those_of_the_metrics(client):
+    """A label that no metric has would make a panel empty for ever."""
+    known = {"model", "status", "le", "of", "feature", "precision", "signal", "outcome", "work"}
+    for title, query in asked().items():
+        groups = re.findall(r"(?:by|on) \(([^)]*)\)", query) + re.findall(r"(\w+)=?[=~!]", query)
+        labels = {name.strip() for group in groups for name in group.split(",")}
+        named = {name for name in labels if not name.startswith("didyma_")}
+        assert named <= known | {"instance", "didyma_drift_warning"}, title
+
+
+def test_panels_do_not_overlap():
+    dashboard = json.loads((DEPLOY / "grafana.json").read_text())
+    cells = [
+        (x, y)
+        for panel in dashboard["panels"]
+        for place in [panel["gridPos"]]
+        for x in range(place["x"], place["x"] + place["w"])
+        for y in range(place["y"], place["y"] + place["h"])
+    ]
+    assert len(cells) == len(set(cells))
+    assert max(x for x, _ in cells) < 24
+    assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
+
+
+def test_prometheus_takes_the_rules():
+    if shutil.which("promtool") is None:
+        pytest.skip("needs promtool, of Debian's package prometheus")
+    command = ["promtool", "check", "rules", str(DEPLOY / "alerts.yaml")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "6 rules found" in done.stdout
+
+
+def test_prometheus_takes_the_metrics(client):
+    if shutil.which("promtool") is None:
+        pytest.skip("needs promtool, of Debian's package prometheus")
+    client.post("/v2/rerank", json={"query": "a", "documents": ["a", "b"]})
+    text = client.get("/metrics").text
+    command = ["promtool", "check", "metrics"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True)
+    assert "error" not in done.stderr.lower(), done.stderr
+    assert done.returncode in (0, 3), done.stderr  # 3: hints on style

@@ -17,11 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from didyma.model import version_of
-from didyma.serve.app import Service
 from didyma.serve.dialects import dialect_of
-from didyma.serve.served import NamedSource, ServedModels
 from didyma.text.text_reranker import TextReranker
-from tests.serve.conftest import running
+from tests.serve.conftest import running, trained_service
 from tests.serve.process import ServerProcess
 from tests.serve.test_dialects import NEARLY
 from tests.text.texts import made
@@ -93,7 +91,7 @@ def test_a_pipe_in_the_place_of_a_model_is_refused(models, tmp_path):
 @pytest.fixture(scope="module")
 def client(models: list[Path]) -> Iterator[httpx.Client]:
     """A client of a trained model, served in this process."""
-    with running(Service(ServedModels([NamedSource(models[0], None)]))) as found:
+    with running(trained_service(models[0])) as found:
         yield found
 
 
@@ -113,8 +111,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from didyma.serve.app import Service
-from didyma.serve.served import ServedModels
-from didyma.serve.served import NamedSource
+from didyma.serve.served import NamedSource, ServedModels
 from didyma.serve.server import serve
 Service(ServedModels([NamedSource(Path({str(models[0])!r}), None)]))
 print(*{{"scipy.sparse", "sklearn", "pandas", "torch"}} & sys.modules.keys())
