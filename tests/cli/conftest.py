@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from didyma.data import formats
 from didyma.data.lists import Lists
 
 Run = Callable[..., Any]
+MAP, ROC, NAMED = (f"{name}.didyma.safetensors" for name in ("map", "roc", "named"))  # models
 
 
 def make(seed: int, n_queries: int = 12, *, names: bool = False) -> Lists:
@@ -29,6 +33,25 @@ def make(seed: int, n_queries: int = 12, *, names: bool = False) -> Lists:
     qid = np.repeat([f"s{seed}q{q}" for q in range(n_queries)], 8)
     docid = np.array([f"d{row}" for row in range(len(X))])
     return Lists(X, y, qid, docid, ("bm25", "length", "age", "clicks") if names else None)
+
+
+def interrupt(arguments: list[str], sent: signal.Signals, awaited: str, code: int) -> str:
+    """Send a signal to a command when it has said something; what else it says on stderr."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from didyma.cli import main; main()", *arguments],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if awaited in line:  # there is something to keep
+            break
+    process.send_signal(sent)
+    rest = process.stderr.read()
+    process.stderr.close()
+    assert process.wait() == code, rest
+    return rest
 
 
 @pytest.fixture
@@ -77,14 +100,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         found = CliRunner().invoke(app, [*arguments, "-o", str(model)])
         assert found.exit_code == 0, found.output
         if name != "named":
-            run = folder / f"{name}.run"
-            assert (
-                CliRunner()
-                .invoke(
-                    app,
-                    ["rank", str(model), str(folder / "test.letor"), "-o", str(run), "--tag", name],
-                )
-                .exit_code
-                == 0
-            )
+            files = [str(model), str(folder / "test.letor"), "-o", str(folder / f"{name}.run")]
+            assert CliRunner().invoke(app, ["rank", *files, "--tag", name]).exit_code == 0
     return folder

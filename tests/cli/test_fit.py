@@ -80,6 +80,7 @@ def test_several_values_are_reported_with_the_best_marked(
     assert [row.split()[0] for row in rows] == ["0.1", "1"]
     assert sum(" * " in row for row in rows) == 1
     assert found.stderr.count("dev AP") >= 2
+    assert "model         SVMRanker, loss ap, C " in found.stdout
 
 
 def test_classification(run: Run, folder: Path, tmp_path: Path) -> None:

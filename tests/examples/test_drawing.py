@@ -125,40 +125,20 @@ def assert_within(figure):
 
 
 @pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS)
-def test_no_text_overlaps_another_or_the_edge(draw):
-    figure = draw()
-    assert_within(figure)
-    for boxes in boxes_of(figure):
-        for (one, box), (other, other_box) in combinations(boxes, 2):
-            assert not box.padded(-1).overlaps(other_box.padded(-1)), (one, other)
-
-
-@pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS)
-def test_turned_texts_stay_on_the_page(draw):
-    figure = draw()
-    renderer = FigureCanvasAgg(figure).get_renderer()
-    for axes in figure.axes:
-        for text in axes.texts:
-            assert figure.bbox.padded(1).containsx(text.get_window_extent(renderer).x1)
-            assert figure.bbox.padded(1).containsy(text.get_window_extent(renderer).y1)
-
-
-@pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS)
-def test_pictures_can_be_saved(draw):
-    for kind, start in (("svg", b"<?xml"), ("png", b"\x89PNG")):
-        file = io.BytesIO()
-        draw().savefig(file, format=kind)
-        assert file.getvalue().startswith(start)
-
-
-@pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS)
-def test_paper_is_white_whatever_the_style(draw):
-    before = dict(matplotlib.rcParams)
+def test_texts_neither_overlap_nor_leave_the_white_page(draw):
     with matplotlib.rc_context({"figure.facecolor": "black", "text.color": "white"}):
         figure = draw()
     assert to_hex(figure.get_facecolor()) == PAPER
     assert not any(text.get_color() == "white" for axes in figure.axes for text in texts_of(axes))
-    assert dict(matplotlib.rcParams) == before
+    assert_within(figure)
+    for boxes in boxes_of(figure):
+        for (one, box), (other, other_box) in combinations(boxes, 2):
+            assert not box.padded(-1).overlaps(other_box.padded(-1)), (one, other)
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    for text in (text for axes in figure.axes for text in axes.texts):  # turned ones, too
+        corner = text.get_window_extent(renderer).max
+        assert (corner <= figure.bbox.padded(1).max).all(), text
+    figure.savefig(io.BytesIO(), format="svg")
 
 
 def test_a_distribution_and_its_arrays_give_the_same_picture():
@@ -169,12 +149,6 @@ def test_a_distribution_and_its_arrays_give_the_same_picture():
     pair = [0, 1], [0.6, 0.4]
     one, other = drawing.choices(solution[0], options), drawing.choices(pair, options)
     assert written(one.axes[0]) == written(other.axes[0]) == ["a", "60%", "b", "40%", "c", "0%"]
-
-
-def test_bars_are_as_long_as_the_probabilities():
-    axes = DRAWINGS["choices"]().axes[0]
-    widths = [bar.get_width() for bar in of_kind(axes, Rectangle)]
-    np.testing.assert_allclose(np.array(widths) / sum(widths), [0.3, 0.7, 0.0])
 
 
 def test_structures_come_most_probable_first():
@@ -220,12 +194,6 @@ def test_arcs_join_heads_to_words():
     assert drawn == {(m, h) for m, h in enumerate(HEADS[0]) if m}
 
 
-def test_probable_arcs_are_thicker():
-    figure = drawing.trees(([[-1, 0, 1, 1], [-1, 0, 1, 2]], [0.8, 0.2]), ["a", "b", "c"])
-    widths = sorted(arrow.get_linewidth() for arrow in of_kind(figure.axes[0], FancyArrowPatch))
-    assert widths[0] < widths[1] < widths[2] == widths[3]
-
-
 def test_several_roots_have_their_probabilities():
     figure = drawing.trees(([[-1, 0, 1], [-1, 2, 0]], [0.7, 0.3]), ["dogs", "bark"])
     assert [text for text in written(figure.axes[0]) if text.startswith("root")] == [
@@ -253,18 +221,6 @@ def test_rare_sequences_share_one_colour():
     bands = of_kind(figure.axes[0], PathPatch)
     assert [to_hex(band.get_edgecolor()) for band in bands].count(OTHERS) == 5
     assert "5 others 42%" in written(figure.axes[0])
-
-
-def test_legends_fit_on_the_page():
-    tags = [f"tag {i}" for i in range(8)]
-    paths = np.arange(8)[:, None]
-    assert_within(drawing.sequences((paths, np.full(8, 1 / 8)), ["a"], tags))
-    assert_within(drawing.factor_graphs(([[0]], [1.0]), [], ["a"], ["undecided", "a supporter"]))
-
-
-def test_marginals_alone():
-    assert titles(drawing.trees((HEADS, [0.5, 0.3, 0.2]), WORDS, most=0)) == ["3 trees, 0 shown"]
-    assert titles(drawing.trees((HEADS[:1], [1.0]), WORDS, most=0)) == ["100%"]
 
 
 def test_padding_is_not_drawn():
@@ -386,18 +342,11 @@ def test_any_names_around_a_graph_stay_on_the_page(names):
     [
         (lambda: drawing.choices(([0, 3], [0.5, 0.5]), ["a", "b"]), "2 options, found index 3"),
         (lambda: drawing.choices(([0, 1], [1.0]), ["a", "b"]), "each of 2 structures"),
-        (lambda: drawing.choices(([], []), ["a", "b"]), "each of 0 structures"),
         (lambda: drawing.trees(([0, 1], [0.5, 0.5]), ["a"]), "2 axes in all"),
         (lambda: drawing.trees((HEADS, [0.5, 0.3, 0.2]), WORDS[:4]), "5 words and the root"),
         (lambda: drawing.trees(([[-1, 0, -1]], [1.0]), ["a", "b"]), "found index -1"),
-        (lambda: drawing.sequences(([[0, 1]], [1.0]), ["a", "b", "c"], "xy"), "3 words"),
-        (lambda: drawing.sequences(([[0, 2]], [1.0]), ["a", "b"], "xy"), "2 tags, found index 2"),
-        (lambda: drawing.subsets(([[1, 0]], [1.0]), ["a"] * 3), "3 items"),
-        (lambda: drawing.alignments(([[0, 5]], [1.0]), "ab", "xy"), "2 columns, found index 5"),
         (lambda: drawing.alignments((LINKS, [0.6, 0.4]), "ab", "xy"), "2 x 2 rows and columns"),
         (lambda: drawing.forests((LINKS, [0.6, 0.4]), "abcde"), "5 x 5 nodes"),
-        (lambda: drawing.segments(([[0, 4]], [1.0]), "ab", "xy"), "2 labels, found index 2"),
-        (lambda: drawing.constituents((TREES, [0.8, 0.2]), "ab", "xyz"), "2 x 2 words"),
         (lambda: drawing.paths(([[True]], [1.0]), [(0, 4)], [[1, 2]]), "edges between cells"),
         (
             lambda: drawing.forests((LINKS, [0.6, 0.4]), NAMES, positions=[(0, 0)]),

@@ -41,6 +41,7 @@ from didyma.learning import (
 from didyma.metrics import Evaluator, ROCArea, RunEvaluator, compare, evaluate, queries_needed
 from didyma.nbest import Bag
 from didyma.ranking import Featuriser, Ranked, Ranking, StepEffect
+from didyma.report import ModelComparison
 from didyma.solvers import Cached, InProcesses
 from didyma.structured import StructureTask, TaskProblem
 from didyma.structures import (
@@ -249,6 +250,11 @@ def letters(texts):
 
 def longest(query, documents):
     return [len(document) for document in documents]
+
+
+by_length = SimpleNamespace(
+    trained_on_=None, predict=lambda lists: np.array([float(len(text)) for text in lists.texts])
+)
 
 
 def cascade():
@@ -486,6 +492,10 @@ EXAMPLES = {
             SimpleNamespace(qid=["1", "1"], docid=["a", "b"], relevance=[1, 1]), "AP, Judged@2"
         ),
         lambda one: one(SimpleNamespace(qid=["1", "1"], docid=["a", "c"], score=[2.0, 1.0]))["AP"],
+    ),
+    "ModelComparison": (
+        lambda: ModelComparison.of(by_length, by_length, made(12)),
+        ModelComparison.text,
     ),
     "Power": (lambda: queries_needed([0.1, -0.1, 0.2], 0.1), str),
     "Comparison": (lambda: compare([0.2, 0.4], {"new": [0.3, 0.4]})["new"], repr),

@@ -6,6 +6,7 @@ from didyma.report import table as table
 from didyma.report.functions import draw_functions as draw_functions
 from didyma.report.functions import terms as terms
 from didyma.report.functions import write_functions as write_functions
+from didyma.report.model_comparison import ModelComparison as ModelComparison
 from didyma.report.table import aligned as aligned
 from didyma.report.table import listed as listed
 from didyma.values import decimal as decimal

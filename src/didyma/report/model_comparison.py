@@ -1,9 +1,10 @@
-"""Two rerankers on the same judged queries: gains with intervals, by query and by group."""
+"""Rerankers on judged queries: one against the order that it changes, a new one against the old."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -24,12 +25,14 @@ from didyma.metrics import (
 )
 from didyma.metrics.significance import holm
 from didyma.report.html import Example, PageTable, rankings_of, write_report
-from didyma.report.table import aligned, comparison, p_value_text
+from didyma.report.table import ComparisonTable, aligned, comparison, p_value_text
 from didyma.text.features.languages import detect
+from didyma.text.reranker import Reranker
 from didyma.text.training_data import Target, TrainingData
 from didyma.values import decimal
 
 MEASURES = "AP, RR, nDCG@10"
+LEARNED = "reranker"  # its name beside the order before
 FEWEST = 5  # queries of a group that is told about
 TOP = 10  # places that documents move from or to
 EXAMPLES = 3  # queries that a page shows of the most gained, and of the most lost
@@ -45,6 +48,84 @@ class Ranks(Protocol):
 
     def predict(self, lists: Lists) -> Vector:
         """Raw score of each row."""
+
+
+def _texts_of(lists: Lists) -> dict[str, str]:
+    """Texts of queries by their ids."""
+    return dict(zip(map(str, lists.groups.names.tolist()), lists.query_texts))
+
+
+@dataclass(frozen=True, eq=False)
+class RerankerComparison:
+    """A reranker beside the order that it changes, on queries that tell orders apart."""
+
+    evaluations: dict[str, Evaluation]
+    table: ComparisonTable
+    left_out: int
+
+    @classmethod
+    def of(
+        cls,
+        reranker: Reranker,
+        lists: Lists,
+        scores: Vector,
+        measures: str = MEASURES,
+        *,
+        every: bool = False,
+    ) -> RerankerComparison:
+        """Compare raw scores with the baseline's by paired tests of the first measure.
+
+        A reranker that was fitted without a gate stands alone.
+        """
+        groups, target = lists.groups, Target.of(lists.y, lists.groups, reranker.measure)
+        better = (target.grades if target.kind == "teacher" else target.relevance)[groups.rows]
+        starts = groups.starts[:-1]
+        counted = every | (
+            np.minimum.reduceat(better, starts) < np.maximum.reduceat(better, starts)
+        )
+        if not counted.any():
+            raise DataError("expected a query with relevant passages and others, found none")
+        before = [] if reranker.gate_ is None else [reranker.baseline(lists)]
+        evaluations = {}
+        for system, system_scores in (*before, (LEARNED, scores)):
+            whole = evaluate(system_scores, target.grades, groups, measures, docid=lists.docid)
+            values = {measure: value[counted] for measure, value in whole.values.items()}
+            evaluations[system] = Evaluation(whole.queries[counted], values)
+        table = comparison(evaluations, measure=str(parse_all(measures)[0]))
+        return cls(evaluations, table, int(np.sum(~counted)))
+
+    def by_query(self, lists: Lists) -> list[dict[str, Any]]:
+        """The values of each query that counts, by system and measure, ready for JSON."""
+        texts = _texts_of(lists)
+        systems = {name: system.to_dict()["queries"] for name, system in self.evaluations.items()}
+        return [
+            {"qid": qid, "query": texts[qid]} | {name: systems[name][qid] for name in systems}
+            for qid in map(str, next(iter(self.evaluations.values())).queries.tolist())
+        ]
+
+    def query_table(self, lists: Lists) -> str:
+        """The same of the measure that is tested, as columns."""
+        rows = [[*self.evaluations, "query"]]
+        for query in self.by_query(lists):
+            values = [decimal(query[name][self.table.measure]) for name in self.evaluations]
+            rows.append([*values, query["query"]])
+        return aligned(rows)
+
+    def write(self, reranker: Reranker, lists: Lists, path: Path, lead: str | None = None) -> None:
+        """Write a report on how a reranker was trained, or on what ``lead`` says."""
+        calibration = reranker.calibration_
+        write_report(
+            path,
+            title="Reranking passages",
+            lead=lead
+            or f"{len(lists.groups)} queries with {len(lists)} passages, ranked by models that "
+            "had not seen the query.",
+            table=self.table,
+            evaluations=self.evaluations,
+            queries=_texts_of(lists),
+            calibrations={} if calibration is None else {LEARNED: calibration},
+            notes=[str(reranker.gate_)],
+        )
 
 
 @dataclass(frozen=True)
@@ -95,7 +176,7 @@ class QueryChange:
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
         names = ("document", "text", "label", "before", "after")
-        return {**asdict(self), "moved": [dict(zip(names, own)) for own in self.moved]}
+        return {**asdict(self), "moved": [dict(zip(names, document)) for document in self.moved]}
 
 
 def unseen(lists: Lists, *models: Any) -> NDArray[np.bool_]:
@@ -130,6 +211,18 @@ class ModelComparison:
         How many queries do not count, and why.
     power : Power
         How many queries would show a gain of .02.
+
+    >>> from didyma import TextReranker
+    >>> texts = [[f"it is {n}.", "no", f"{n} is it"] for n in range(12)]
+    >>> labels = [[1, 0, 0]] * 12
+    >>> lists = Lists.of_texts([f"what is {n}?" for n in range(12)], texts, labels)
+    >>> models = [
+    ...     TextReranker(quick=True, random_state=seed).fit(lists.select_lists(range(4)))
+    ...     for seed in (0, 1)
+    ... ]
+    >>> comparison = ModelComparison.of(*models, lists)
+    >>> comparison.left_out, comparison.better
+    ({'seen in training': 4, 'passages of one kind': 0}, False)
     """
 
     names: tuple[str, str]
@@ -151,20 +244,7 @@ class ModelComparison:
         measures: str = MEASURES,
         names: tuple[str, str] = ("old", "new"),
     ) -> ModelComparison:
-        """Compare on the queries that neither has seen and whose passages are of several kinds.
-
-        >>> from didyma import TextReranker
-        >>> texts = [[f"it is {n}.", "no", f"{n} is it"] for n in range(12)]
-        >>> labels = [[1, 0, 0]] * 12
-        >>> lists = Lists.of_texts([f"what is {n}?" for n in range(12)], texts, labels)
-        >>> models = [
-        ...     TextReranker(quick=True, random_state=seed).fit(lists.select_lists(range(4)))
-        ...     for seed in (0, 1)
-        ... ]
-        >>> found = ModelComparison.of(*models, lists)
-        >>> found.left_out, found.better
-        ({'seen in training': 4, 'passages of one kind': 0}, False)
-        """
+        """Compare on the queries that neither has seen and whose passages are of several kinds."""
         new_queries = unseen(lists, old, new)
         target = Target.of(lists.y, lists.groups)
         mixed = lists.groups.mixed(target.grades >= max(1.0, target.grades.max() / 2)) | (
@@ -184,7 +264,8 @@ class ModelComparison:
         grades = Target.of(tested.y, tested.groups).grades
         scores = old.predict(tested), new.predict(tested)
         before, after = (
-            evaluate(own, grades, tested.groups, measures, docid=tested.docid) for own in scores
+            evaluate(of_model, grades, tested.groups, measures, docid=tested.docid)
+            for of_model in scores
         )
         first = parse_all(measures)[0]
         difference = after[first] - before[first]
@@ -194,8 +275,8 @@ class ModelComparison:
             _gains({str(m): (before[m], after[m]) for m in before.values}),
             _gains(
                 {
-                    name: (before[first][own], after[first][own])
-                    for name, own in query_groups(tested, strength).items()
+                    name: (before[first][queries], after[first][queries])
+                    for name, queries in query_groups(tested, strength).items()
                 }
             ),
             tuple(_changes(tested, grades, scores, before[first], after[first])),
@@ -240,30 +321,28 @@ class ModelComparison:
             "new": self.names[1],
             "promote": self.better,
             "verdict": self.verdict,
-            "measures": [asdict(own) for own in self.measures],
-            "groups": [asdict(own) for own in self.groups],
+            "measures": [asdict(gain) for gain in self.measures],
+            "groups": [asdict(gain) for gain in self.groups],
             "left_out": self.left_out,
             "power": self.power.to_dict(),
-            "queries": [own.to_dict() for own in self.queries],
+            "queries": [query.to_dict() for query in self.queries],
         }
 
     def text(self) -> str:
         """Tables and the verdict."""
-        rows = [[*HEAD], *(own.cells for own in self.measures), *(own.cells for own in self.groups)]
-        notes = [
-            f"left out: {count} queries, {why}" for why, count in self.left_out.items() if count
-        ]
+        rows = [[*HEAD], *(gain.cells for gain in (*self.measures, *self.groups))]
+        left_out = {why: count for why, count in self.left_out.items() if count}
+        notes = [f"left out: {count} queries, {why}" for why, count in left_out.items()]
         return "\n".join([aligned(rows), *notes, "", self.verdict])
 
     def write(self, path: PathName) -> None:
         """Write a report: one page of HTML."""
         old, _ = self.names
         measures = list(self._evaluations[old].values)
-        texts = dict(zip(map(str, self._lists.groups.names.tolist()), self._lists.query_texts))
         tables = [
-            PageTable("Gains", HEAD, [own.cells for own in self.measures]),
+            PageTable("Gains", HEAD, [gain.cells for gain in self.measures]),
             PageTable(
-                f"{measures[0]} by kinds of queries", HEAD, [own.cells for own in self.groups]
+                f"{measures[0]} by kinds of queries", HEAD, [gain.cells for gain in self.groups]
             ),
         ]
         left_out = [
@@ -275,9 +354,9 @@ class ModelComparison:
             lead=self.verdict,
             table=comparison(self._evaluations, measure=str(measures[0])),
             evaluations=self._evaluations,
-            queries=texts,
-            tables=[own for own in tables if own.rows],
-            examples=self._examples(),
+            queries=_texts_of(self._lists),
+            tables=[table for table in tables if table.rows],
+            examples=list(self._examples()),
             notes=[
                 *left_out,
                 "Intervals are of a paired bootstrap over queries, p-values of Wilcoxon's test "
@@ -286,20 +365,18 @@ class ModelComparison:
             ],
         )
 
-    def _examples(self) -> list[Example]:
+    def _examples(self) -> Iterator[Example]:
         """The queries that gained most and lost most, as both rank them."""
-        differences = np.array([own.after - own.before for own in self.queries])
-        order = np.argsort(-differences, kind="stable")
-        places = [n for n in order[:EXAMPLES] if differences[n] > 0]
-        places += [n for n in order[::-1][:EXAMPLES] if differences[n] < 0]
-        return [self._example(int(place)) for place in places]
-
-    def _example(self, place: int) -> Example:
-        change, lists = self.queries[place], self._lists
-        orders = [_order(lists, place, scores) for scores in self._scores]
-        rankings = rankings_of(dict(zip(self.names, orders)), lists.texts, lists.y >= 1)
-        remark = f"{self.gain.name} {decimal(change.before)} before, {decimal(change.after)} after"
-        return Example(change.query, remark, rankings)
+        lists = self._lists
+        differences = np.array([query.after - query.before for query in self.queries])
+        order = np.argsort(-differences, kind="stable").tolist()
+        gained = [n for n in order[:EXAMPLES] if differences[n] > 0]
+        for n in gained + [n for n in order[::-1][:EXAMPLES] if differences[n] < 0]:
+            query = self.queries[n]
+            orders = [_order(lists, n, scores) for scores in self._scores]
+            rankings = rankings_of(dict(zip(self.names, orders)), lists.texts, lists.y >= 1)
+            values = f"{decimal(query.before)} before, {decimal(query.after)} after"
+            yield Example(query.query, f"{self.gain.name} {values}", rankings)
 
 
 def _gains(pairs: Mapping[str, tuple[Vector, Vector]]) -> tuple[Gain, ...]:
@@ -337,26 +414,22 @@ def query_groups(lists: Lists, strength: Vector | None = None) -> dict[str, NDAr
     >>> list(query_groups(lists, np.arange(15.0)))[:2]
     ['one or two words', 'first stage: worst third']
     """
-    words = [query.split() for query in lists.query_texts]
-    counts = np.array([len(own) for own in words])
-    found = {
+    words = [query.lower().split() for query in lists.query_texts]
+    counts = np.array([len(query) for query in words])
+    groups = {
         "one or two words": counts <= 2,
         "three to five words": (counts > 2) & (counts <= 5),
         "six words or more": counts > 5,
     }
-    languages = np.array([detect(query.lower() for query in own) or "" for own in words])
-    if len(set(languages.tolist()) - {""}) > 1:
-        found |= {name: languages == name for name in sorted({*languages.tolist()} - {""})}
-    if strength is None:
-        return _large(found)
-    thirds = np.searchsorted(np.quantile(strength, [1 / 3, 2 / 3]), strength, side="right")
-    names = ("worst", "middle", "best")
-    found |= {f"first stage: {name} third": thirds == n for n, name in enumerate(names)}
-    return _large(found)
-
-
-def _large(groups: Mapping[str, NDArray[np.bool_]]) -> dict[str, NDArray[np.int64]]:
-    return {name: np.flatnonzero(own) for name, own in groups.items() if own.sum() >= FEWEST}
+    languages = np.array([detect(query) or "" for query in words])
+    names = sorted(set(languages.tolist()) - {""})
+    if len(names) > 1:
+        groups |= {name: languages == name for name in names}
+    if strength is not None:
+        thirds = np.searchsorted(np.quantile(strength, [1 / 3, 2 / 3]), strength, side="right")
+        for n, name in enumerate(("worst", "middle", "best")):
+            groups[f"first stage: {name} third"] = thirds == n
+    return {name: np.flatnonzero(rows) for name, rows in groups.items() if rows.sum() >= FEWEST}
 
 
 def _order(lists: Lists, query: int, scores: Vector) -> list[int]:
@@ -367,22 +440,16 @@ def _order(lists: Lists, query: int, scores: Vector) -> list[int]:
 
 
 def _changes(
-    lists: Lists,
-    grades: Vector,
-    scores: tuple[Vector, Vector],
-    before: Vector,
-    after: Vector,
-) -> Sequence[QueryChange]:
+    lists: Lists, grades: Vector, scores: tuple[Vector, Vector], before: Vector, after: Vector
+) -> Iterator[QueryChange]:
     texts = lists.texts
-    docid = texts if lists.docid is None else [str(own) for own in lists.docid.tolist()]
-    changes = []
+    docid = texts if lists.docid is None else [str(name) for name in lists.docid.tolist()]
     for n, query in enumerate(lists.query_texts):
-        old, new = (_order(lists, n, own) for own in scores)
+        old, new = (_order(lists, n, of_model) for of_model in scores)
         old_ranks = {row: rank for rank, row in enumerate(old, 1)}
         moved = [
             (docid[row], texts[row][:300], float(grades[row]), old_ranks[row], rank)
             for rank, row in enumerate(new, 1)
             if old_ranks[row] != rank and min(old_ranks[row], rank) <= TOP
         ]
-        changes.append(QueryChange(query, float(before[n]), float(after[n]), tuple(moved)))
-    return changes
+        yield QueryChange(query, float(before[n]), float(after[n]), tuple(moved))

@@ -52,7 +52,7 @@ def evaluate(
     didyma rerank eval reranker.didyma.safetensors test.tsv --measures "AP, nDCG@10" --json
     """
     from didyma.metrics import parse_all
-    from didyma.report.rerankers import RerankerComparison
+    from didyma.report.model_comparison import RerankerComparison
 
     parse_all(measures)  # a misspelt name should not cost the time to read the data
     files.check()

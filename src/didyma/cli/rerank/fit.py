@@ -133,7 +133,7 @@ def fit(
     lists = promotion.train
 
     from didyma import model as model_file
-    from didyma.report.rerankers import RerankerComparison
+    from didyma.report.model_comparison import RerankerComparison
     from didyma.text.text_reranker import TextReranker
 
     with checkpointing.saving(output, texts=lists):

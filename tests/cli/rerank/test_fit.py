@@ -1,51 +1,23 @@
-"""`didyma rerank`: from texts and judgements to a model, rankings and reasons."""
+"""`didyma rerank fit`: from texts and judgements to a model."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import didyma
-from didyma.cli import app
 from didyma.data.texts import reader as texts
 from didyma.data.trec import read_run
-from didyma.report.explanations import marked
-from tests.cli.conftest import Run
-from tests.text.texts import made
+from didyma.model import version_of
+from tests.cli.conftest import Run, interrupt
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
-PASSAGES = "It rains today .\nThe castle of Belaford was built by Ada Falk .\nA clock has hands .\n"
 QUERY = "who built the castle of Belaford ?"
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("rerank")
-    for name, n_lines in (("train", 500), ("test", 120)):
-        lines = (EXAMPLES / f"passages-{name}.tsv").read_text().splitlines()[:n_lines]
-        (folder / f"{name}.tsv").write_text("\n".join(lines) + "\n")
-    (folder / "passages.txt").write_text(PASSAGES)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def model(data: Path) -> Path:
-    path = data / "model.didyma.safetensors"
-    arguments = ["rerank", "fit", str(data / "train.tsv"), "-o", str(path), "--quick", "--json"]
-    found = CliRunner().invoke(app, arguments)
-    assert found.exit_code == 0, found.output
-    (data / "fit.json").write_text(found.stdout)
-    return path
 
 
 def test_fit_says_what_was_chosen_and_why(data: Path, model: Path) -> None:
@@ -90,167 +62,6 @@ def test_fit_in_words_and_as_a_page(run: Run, data: Path, model: Path, tmp_path:
         didyma.load(file).predict(texts.read(data / "test.tsv")) for file in (path, model)
     )
     assert again.tolist() == before.tolist()  # equal seeds, equal results
-
-
-def test_eval_compares_with_the_order_before(run: Run, data: Path, model: Path) -> None:
-    shown = json.loads(run("rerank", "eval", model, data / "test.tsv", "--json").stdout)
-    before, after = shown["systems"]
-    assert before["name"] == shown["baseline"]
-    assert shown["measure"] == "AP"
-    assert shown["n_queries"] + shown["left_out"] == len(texts.read(data / "test.tsv").groups)
-    assert shown["drift"]["verdict"]
-    every = json.loads(run("rerank", "eval", model, data / "test.tsv", "--all", "--json").stdout)
-    assert every["left_out"] == 0
-    text = run("rerank", "eval", model, data / "test.tsv", "--measures", "RR").stdout
-    assert after["name"] in text
-    assert "of RR against" in text
-    assert "left out" in text
-
-
-def test_drift_is_said(run: Run, model: Path, tmp_path: Path) -> None:
-    path, learned = tmp_path / "far.tsv", tmp_path / "learned"
-    lines, random = ["query\tpassage\tlabel"], np.random.default_rng(0)
-    for n in range(60):
-        asked = " ".join(f"word{k}" for k in random.integers(20, size=9))
-        for k in range(6):
-            long = " ".join(f"word{k}" for k in random.integers(40, size=random.integers(5, 300)))
-            lines.append(f"{n} {asked}\t{long}\t{int(k == 0)}")
-    path.write_text("\n".join(lines) + "\n")
-    reranker = didyma.TextReranker(quick=True).fit(made())
-    assert reranker.gate_.passed
-    reranker.save(learned)
-    warning = "warning: these queries are not like those of training"
-    for command in ("eval", "rank"):
-        assert warning in run("rerank", command, learned, path).stderr
-    # This one has kept the order of BM25, which it can do no harm to; probabilities may be off.
-    assert not didyma.load(model).gate_.passed
-    found = run("rerank", "eval", model, path, "--json")
-    assert f"{warning}: uncalibrated: the order rests little on" in found.stderr
-    assert json.loads(found.stdout)["drift"]["level"] == "uncalibrated"
-
-
-def test_rankings_in_three_formats(run: Run, data: Path, model: Path, tmp_path: Path) -> None:
-    lists = texts.read(data / "test.tsv")
-    for name in ("ranked.jsonl", "ranked.tsv.gz", "ranked.run"):
-        found = run("rerank", "rank", model, data / "test.tsv", "-o", tmp_path / name)
-        assert f"{len(lists)} passages for {len(lists.groups)} queries" in found.stderr
-    by_objects, by_table = (
-        texts.read(tmp_path / name) for name in ("ranked.jsonl", "ranked.tsv.gz")
-    )
-    assert list(by_objects.items) == list(by_table.items)
-    assert by_objects.queries == by_table.queries == lists.queries
-    assert sorted(by_objects.items) == sorted(lists.items)
-    assert by_objects.scores is not None
-    assert by_objects.docid is not None
-    for n in range(len(by_objects.groups)):
-        own = by_objects.scores[by_objects.groups.starts[n] : by_objects.groups.starts[n + 1]]
-        assert (np.diff(own) <= 0).all()
-        assert ((own > 0) & (own < 1)).all()
-    order = read_run(tmp_path / "ranked.run")
-    pairs = set(zip(order.qid.tolist(), order.docid.tolist()))
-    assert pairs == set(zip(by_objects.qid.tolist(), by_objects.docid.tolist()))
-    short = run("rerank", "rank", model, data / "test.tsv", "--top-k", 1).stdout.splitlines()
-    assert short[0].split("\t") == [
-        "qid",
-        "rank",
-        "score",
-        "probability",
-        "docid",
-        "query",
-        "passage",
-    ]
-    assert len(short) == 1 + len(lists.groups)
-
-
-def test_one_query(run: Run, data: Path, model: Path) -> None:
-    arguments = ["rerank", "rank", str(model), "--query", QUERY]
-    table = run(*arguments, data / "passages.txt").stdout.splitlines()
-    assert table[0] == "rank\tscore\tprobability\tdocid\tpassage"
-    assert table[1].endswith("1-2\tThe castle of Belaford was built by Ada Falk .")
-    piped = CliRunner().invoke(app, arguments, input=PASSAGES)
-    assert piped.stdout.splitlines() == table
-    lines = [{"id": f"p{n}", "text": line} for n, line in enumerate(PASSAGES.splitlines())]
-    lines[1]["year"] = "1375"
-    given = "\n".join(map(json.dumps, lines))
-    (first,) = json.loads(CliRunner().invoke(app, [*arguments, "--json"], input=given).stdout)[
-        "queries"
-    ]
-    best, *_ = first["passages"]
-    assert (best["id"], best["rank"], best["year"]) == ("p1", 1, "1375")
-    titled = '{"_id": 3, "title": "Belaford", "passage": "A castle ."}'
-    found = CliRunner().invoke(app, [*arguments, "--json"], input=titled)
-    (only,) = json.loads(found.stdout)["queries"][0]["passages"]
-    assert (only["id"], only["text"]) == ("3", "Belaford A castle .")
-
-
-def test_thresholds(run: Run, data: Path, model: Path) -> None:
-    arguments = ("rerank", "rank", model, data / "passages.txt", "--query", QUERY)
-    every = run(*arguments).stdout.splitlines()[1:]
-    scores = [float(line.split("\t")[1]) for line in every]
-    cut = run(*arguments, "--threshold", (scores[0] + scores[1]) / 2).stdout.splitlines()[1:]
-    assert cut == every[:1]
-    found = run(*arguments, "--threshold", 1)
-    assert found.stdout.splitlines()[1:] == []
-    assert "1 of 1 queries have no passage that reaches the threshold" in found.stderr
-    found = run(*arguments, "--precision", 0.2)
-    assert re.search(r"threshold 0\.\d+: with 90% confidence 20% of a query's", found.stderr)
-
-
-def test_explanations(run: Run, data: Path, model: Path) -> None:
-    arguments = ("rerank", "explain", model, data / "passages.txt", "--query", QUERY)
-    text = run(*arguments, "--top-k", 2).stdout
-    assert "1. score 0." in text
-    assert "2. score 0." in text
-    assert "raw score" in text
-    assert "[castle" in text
-    (best,) = json.loads(run(*arguments, "--json").stdout)["passages"]
-    total = best["intercept"] + sum(part["amount"] for part in best["contributions"])
-    assert total == pytest.approx(best["raw"])
-    assert best["text"][best["spans"][0]["start"] : best["spans"][0]["stop"]].split()[0] in QUERY
-
-
-def test_marks() -> None:
-    assert marked("a b c", []) == "a b c"
-    assert marked("äß c", [(0, 2), (3, 4)]) == "[äß] [c]"
-
-
-def test_a_first_stage_is_asked_for_again(run: Run, data: Path, tmp_path: Path) -> None:
-    lists = texts.read(data / "train.tsv")
-    assert lists.queries is not None
-    noise = np.random.default_rng(0).normal(size=len(lists)).round(3)
-    rows = zip(lists.groups.codes.tolist(), lists.items, lists.y.tolist(), noise.tolist())
-    lines = [f"{lists.queries[q]}\t{text}\t{y}\t{y + score}" for q, text, y, score in rows]
-    scored, model = tmp_path / "scored.tsv", tmp_path / "model.safetensors"
-    scored.write_text("\n".join(["query\tpassage\tlabel\tscore", *lines]) + "\n")
-    shown = run("rerank", "fit", scored, "-o", model, "--quick").stdout
-    assert "of z-sum, the best of 5 orders that need no training" in shown
-    assert run("rerank", "rank", model, scored, "--top-k", 1).stdout
-    for command in ("rank", "eval"):
-        said = run("rerank", command, model, data / "test.tsv", code=1).stderr
-        assert "test.tsv, scores: expected the first stage's scores, found none" in said
-    given = '{"text": "It rains .", "score": 2}\n{"text": "No .", "score": 1}\n'
-    arguments = ["rerank", "rank", str(model), "--query", "does it rain ?"]
-    assert CliRunner().invoke(app, arguments, input=given).exit_code == 0
-
-
-def test_scores_beside_passages_may_be_of_no_use(
-    run: Run, data: Path, model: Path, tmp_path: Path
-) -> None:
-    objects = [{"text": text, "score": 1.0} for text in PASSAGES.splitlines()]
-    scored = tmp_path / "scored.jsonl"
-    scored.write_text("".join(json.dumps(own) + "\n" for own in objects))
-    for command in ("rank", "explain"):
-        found, expected = (
-            run("rerank", command, model, passages, "--query", QUERY, "--json").stdout
-            for passages in (scored, data / "passages.txt")
-        )
-        assert found == expected
-    (tmp_path / "plain.tsv").write_text("query\tpassage\nwho is it ?\tit is me\n")
-    (tmp_path / "scored.tsv").write_text("query\tpassage\tscore\nwho is it ?\tit is me\t3\n")
-    found, expected = (
-        run("rerank", "rank", model, tmp_path / name).stdout for name in ("scored.tsv", "plain.tsv")
-    )
-    assert found == expected
 
 
 def test_folders_and_files_of_trec(run: Run, data: Path, model: Path, tmp_path: Path) -> None:
@@ -332,27 +143,9 @@ def test_users_mistakes(
 
 def test_ctrl_c_keeps_the_best_so_far(data: Path, tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
-    command = [
-        sys.executable,
-        "-m",
-        "didyma",
-        "rerank",
-        "fit",
-        str(data / "train.tsv"),
-        "-o",
-        str(path),
-    ]
-    said: list[str] = []
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
-            said.append(line)
-            if line.startswith("1/"):
-                os.kill(process.pid, signal.SIGINT)
-                break
-        said.append(process.stderr.read())
-    assert process.returncode == 130, said
-    assert "interrupted: the best reranker so far was kept" in said[-1]
+    words = ["rerank", "fit", str(data / "train.tsv"), "-o", str(path)]
+    said = interrupt(words, signal.SIGINT, "1/", 130)
+    assert "interrupted: the best reranker so far was kept" in said
     assert path.exists()
     assert not list(tmp_path.glob(".*"))
 
@@ -484,3 +277,22 @@ def test_runs_are_those_of_training(run: Run, runs: Path, tmp_path: Path) -> Non
     said = run("rerank", "rank", one, runs, *both, code=1).stderr
     assert "scores that the model was not trained with: lexical, dense" in said
     assert "expected the first stage's scores, found none" in said
+
+
+def test_a_new_model_is_held_against_the_live_one(run: Run, pair: Path, tmp_path: Path) -> None:
+    live, new = pair / "old.safetensors", tmp_path / "m.safetensors"
+    arguments = ("rerank", "fit", pair / "all.jsonl", "--quick", "-o", new, "--against", live)
+    document = json.loads(run(*arguments, "--json").stdout)
+    assert document["version"]["parent"] == version_of(live).id == version_of(new).parent
+    compared = document["against"]
+    trained = didyma.load(new).trained_on_
+    queries = [own["query"] for own in compared["queries"]]
+    assert queries
+    assert not trained.seen(queries).any()
+    assert not didyma.load(live).trained_on_.seen(queries).any()
+    assert trained.n_queries + len(queries) + compared["left_out"]["passages of one kind"] <= 40
+    again = run(*arguments, "--if-better", code=0 if compared["promote"] else 3)
+    assert compared["verdict"] in again.stdout
+    refused = run(*arguments, "--test", pair / "test.jsonl", code=1)
+    assert "20 were seen in training" in refused.stderr
+    run("rerank", "fit", pair / "all.jsonl", "--if-better", code=2)
