@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data.attributes import Attributes
-from didyma.data.lists import Groups, Lists
+from didyma.data.lists import ROW_COLUMNS, Groups, Lists
 from didyma.data.matrix import is_sparse
 from didyma.errors import DataError
 
@@ -39,9 +39,8 @@ def whole_queries(parts: Iterable[Lists]) -> Iterator[Lists]:
             pending.append(part)
             continue
         if first[-1] > 0 or pending:
-            yield concatenate(
-                [*pending, *([slice_rows(part, 0, int(first[-1]))] if first[-1] else [])]
-            )
+            whole = [slice_rows(part, 0, int(first[-1]))] if first[-1] else []
+            yield concatenate([*pending, *whole])
         pending = [slice_rows(part, int(first[-1]), len(part))]
     if pending:
         yield concatenate(pending)
@@ -80,30 +79,17 @@ def collect(parts: Iterable[Lists]) -> Lists:
 
 def slice_rows(part: Lists, start: int, stop: int) -> Lists:
     """Rows that stand together."""
-
-    def of(column: Any) -> Any:
-        return None if column is None else column[start:stop]
-
     if (start, stop) == (0, len(part)):
         return part
-    return replace(
-        part,
-        items=part.X[start:stop],
-        labels=of(part.labels),
-        qid=of(part.qid),
-        docid=of(part.docid),
-        scores=of(part.scores),
-        losses=of(part.losses),
-        attributes=part.attributes[np.arange(start, stop)] if part.attributes else None,
-        grouping=None,
-    )
+    rows = slice(start, stop)
+    return replace(part, items=part.X[rows], grouping=None, **part.of_rows(rows))
 
 
 def concatenate(parts: Sequence[Lists]) -> Lists:
     """Rows of several blocks as one; a query that goes on has the text of its first block."""
     if len(parts) == 1:
         return parts[0]
-    qid = np.concatenate([part.qid for part in parts])
+    columns = {name: _joined([getattr(part, name) for part in parts]) for name in ROW_COLUMNS}
     queries = None
     if parts[0].queries is not None:
         text_of = {
@@ -111,16 +97,12 @@ def concatenate(parts: Sequence[Lists]) -> Lists:
             for part in reversed(parts)
             for name, text in zip(part.groups.names.tolist(), part.queries or ())
         }
-        queries = [text_of[name] for name in Groups.from_qid(qid).names.tolist()]
+        queries = [text_of[name] for name in Groups.from_qid(columns["qid"]).names.tolist()]
     return replace(
         parts[0],
         items=_stacked([part.items for part in parts]),
-        labels=_joined([part.labels for part in parts]),
-        qid=qid,
-        docid=_joined([part.docid for part in parts]),
+        **columns,
         queries=queries,
-        scores=_joined([part.scores for part in parts]),
-        losses=_joined([part.losses for part in parts]),
         attributes=Attributes.concatenate([part.attributes for part in parts]),
         grouping=None,
     )
