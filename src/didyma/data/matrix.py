@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from didyma.data.lists import Lists
 
 BLOCK = 1 << 22  # entries that are looked at at a time
-_CHECKED = "_didyma_checked"
+CHECKED = "_didyma_checked"  # an attribute of sparse matrices that `as_csr` has seen
 
 Matrix: TypeAlias = "NDArray[Any] | sp.csr_array"
 
@@ -61,7 +61,7 @@ def as_csr(X: Any, *, field: str = "X") -> sp.csr_array:
     Traceback (most recent call last):
     didyma.errors.DataError: X: expected column indices from 0 to 1, found 7
     """
-    if getattr(X, _CHECKED, False):
+    if getattr(X, CHECKED, False):
         return X
     if X.ndim != 2:
         raise DataError(f"expected a matrix, found shape {X.shape}", field=field)
@@ -97,7 +97,7 @@ def as_csr(X: Any, *, field: str = "X") -> sp.csr_array:
     if len(rows.data) > n_entries or any(p.dtype != index for p in (rows.indices, rows.indptr)):
         parts = rows.data[:n_entries], rows.indices[:n_entries].astype(index)
         rows = sp.csr_array((*parts, rows.indptr.astype(index)), shape=rows.shape)
-    setattr(rows, _CHECKED, True)  # what is mapped from a disk should be read once
+    setattr(rows, CHECKED, True)  # what is mapped from a disk should be read once
     return rows
 
 

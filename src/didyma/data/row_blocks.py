@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from didyma.data.attributes import Attributes
 from didyma.data.lists import ROW_COLUMNS, Groups, Lists
-from didyma.data.matrix import is_sparse
+from didyma.data.matrix import CHECKED, is_sparse
 from didyma.errors import DataError
 
 
@@ -64,17 +64,33 @@ def rebatch(size: int, parts: Iterable[Lists]) -> Iterator[Lists]:
 
 
 def collect(parts: Iterable[Lists]) -> Lists:
-    """All rows as one, of dense features; the matrix grows in its place and is never held twice."""
-    X, names, without_items = np.empty(0), None, list[Lists]()
-    for part in parts:
-        rows: Any = part.X
-        if not without_items:
-            X, names = np.empty((0, rows.shape[1]), rows.dtype), part.feature_names
-        n_rows = len(X)
-        X.resize((n_rows + len(rows), rows.shape[1]), refcheck=False)
-        X[n_rows:] = rows
-        without_items.append(part.with_items(np.empty((len(rows), 0))))
-    return replace(concatenate(without_items), items=X, feature_names=names)
+    """All rows as one; the matrix grows in its place and is never held twice."""
+    parts = iter(parts)
+    first, second = next(parts), next(parts, None)
+    if second is None:
+        return first
+    arrays: list[NDArray[Any]] = []  # the matrix, or entries and their columns of a sparse one
+    starts, others = [np.zeros(1, np.int64)], list[Lists]()
+    for part in chain([first, second], parts):
+        X: Any = part.X
+        if is_sparse(X):
+            starts.append(starts[-1][-1] + X.indptr[1:])
+        rows = [X.data, X.indices] if is_sparse(X) else [X]
+        arrays = arrays or [array[:0].copy() for array in rows]
+        for array, more in zip(arrays, rows):
+            size = len(array)
+            array.resize((size + len(more), *array.shape[1:]), refcheck=False)
+            array[size:] = more
+        others.append(replace(part, items=np.empty((len(part), 0)), feature_names=None))
+    items: Any = arrays[0]
+    if is_sparse(first.X):
+        from scipy.sparse import csr_array
+
+        indptr = np.concatenate(starts)
+        indptr = indptr.astype(np.int32) if indptr[-1] < 2**31 else indptr
+        items = csr_array((*arrays, indptr), shape=(len(indptr) - 1, first.X.shape[1]))
+        setattr(items, CHECKED, True)  # as its parts are
+    return replace(concatenate(others), items=items, feature_names=first.feature_names)
 
 
 def slice_rows(part: Lists, start: int, stop: int) -> Lists:
