@@ -21,6 +21,7 @@ __all__ = [
     "check_choice",
     "placed",
     "warn",
+    "warn_left_out",
 ]
 
 LONGEST = 400  # characters of a message: what a file holds instead of a word may have no end
@@ -133,6 +134,11 @@ def warn(message: str, category: type[Warning]) -> None:
     while frame.f_back and _package(frame) in ("didyma", "torch"):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def warn_left_out(message: str, path: str | PathLike[str] | None = None) -> None:
+    """Warn of parts of a file, or of documents, that are not used."""
+    warn(message if path is None else f"{path}: {message}", LeftOutWarning)
 
 
 def _package(frame: FrameType) -> str:

@@ -307,12 +307,18 @@ def restore_folder(path: PathName) -> None:
 def _is_held(folder: Path) -> bool | None:
     """Whether a process is still at work on a folder; None if that cannot be known."""
     try:
-        descriptor = os.open(folder, os.O_RDONLY)
+        with _descriptor(folder) as descriptor:
+            locked = _locks(descriptor)
     except OSError:
         return False
+    return None if locked is None else not locked
+
+
+@contextmanager
+def _descriptor(folder: Path) -> Iterator[int]:
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        locked = _locks(descriptor)
-        return None if locked is None else not locked
+        yield descriptor
     finally:
         os.close(descriptor)
 
@@ -362,12 +368,9 @@ def _locked(folder: Path) -> Iterator[None]:
     if os.name == "nt":  # where an open folder cannot be renamed
         yield
         return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
+    with _descriptor(folder) as descriptor:
         _lock(descriptor)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _begin(target: Path, path: PathName) -> tuple[Path, IO[bytes]]:
@@ -388,20 +391,13 @@ def _remove_left_behind(folder: Path) -> None:
     for left in folder.glob(f".*{LEFT_BEHIND}"):
         with suppress(OSError):
             if left.is_dir():
-                _remove_folder(left)
-                continue
-            with open(left, "rb") as file:
-                if _lock(file):
-                    left.unlink()
-
-
-def _remove_folder(left: Path) -> None:
-    descriptor = os.open(left, os.O_RDONLY)
-    try:
-        if _lock(descriptor):
-            shutil.rmtree(left)
-    finally:
-        os.close(descriptor)
+                with _descriptor(left) as descriptor:
+                    if _lock(descriptor):
+                        shutil.rmtree(left)
+            else:
+                with open(left, "rb") as file:
+                    if _lock(file):
+                        left.unlink()
 
 
 def _lock(file: IO[bytes] | int) -> bool:

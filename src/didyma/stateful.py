@@ -42,17 +42,17 @@ class Stateful:
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
         for name in self._changing:
-            own, value = getattr(self, name), state[name]
-            if isinstance(own, np.random.Generator):
-                own.bit_generator.state = value
-            elif hasattr(own, "restore"):
-                own.restore(value)
-            elif isinstance(own, np.ndarray):
-                shape = own.ndim * (None,) if name in self._growing else own.shape
+            now, value = getattr(self, name), state[name]
+            if isinstance(now, np.random.Generator):
+                now.bit_generator.state = value
+            elif hasattr(now, "restore"):
+                now.restore(value)
+            elif isinstance(now, np.ndarray):
+                shape = now.ndim * (None,) if name in self._growing else now.shape
                 largest = np.inf if name in self._unbounded else LARGEST
-                setattr(self, name, array_of(value, name, shape, own.dtype, high=largest))
+                setattr(self, name, array_of(value, name, shape, now.dtype, high=largest))
             else:
-                setattr(self, name, value if own is None else _plain_like(value, name, own))
+                setattr(self, name, value if now is None else _plain_like(value, name, now))
         self.check_state()
 
     def check_state(self) -> None:
@@ -95,9 +95,9 @@ def record_of(kind: type[Record], state: Mapping[str, Any]) -> Record:
     return kind(**state)
 
 
-def _plain_like(value: Any, name: str, own: Any) -> Any:
+def _plain_like(value: Any, name: str, sample: Any) -> Any:
     """A plain value, if it is of the type of another; a whole number will do where any does."""
-    kind = next((kind for kind in (bool, int, float) if isinstance(own, kind)), type(own))
+    kind = next((kind for kind in (bool, int, float) if isinstance(sample, kind)), type(sample))
     is_alike = type(value) in ((int, float) if kind is float else (kind,)) and value == value
     if not is_alike or (kind is int and not -1 <= value < 2**63):  # they count, or mean none
         raise ValueError(f"{name} should be a {kind.__name__}, but is {value!r:.40}")

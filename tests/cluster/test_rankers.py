@@ -89,7 +89,7 @@ def _all_is_released(client):
 
 def _n_kept():
     known = sys.modules.get("didyma.cluster.workers")  # which a new worker has not imported
-    return 0 if known is None else len(known._KEPT)
+    return 0 if known is None else len(known._CACHES)
 
 
 @pytest.fixture(scope="module")

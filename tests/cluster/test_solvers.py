@@ -150,7 +150,7 @@ class Forgetful(LocalWorkers):
     def ask(self, *question, **each):
         self.asked += 1
         if self.asked % 4 == 0:
-            self._kept[self.asked % self.n_shards] = type(self._kept[0])()
+            self._caches[self.asked % self.n_shards] = type(self._caches[0])()
         return super().ask(*question, **each)
 
 
@@ -172,7 +172,7 @@ def test_completions_survive_a_loss():
     np.testing.assert_allclose(many.complete(start), one.complete(start), atol=1e-12)
     w = -start
     before = many.risks(w)
-    many.workers._kept = [type(kept)() for kept in many.workers._kept]
+    many.workers._caches = [type(cache)() for cache in many.workers._caches]
     np.testing.assert_array_equal(many.risks(w), before)
     assert many.weights @ before == pytest.approx(one.weights @ one.risks(w))
 

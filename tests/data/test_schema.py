@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NoReturn
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -243,8 +244,7 @@ numbers = st.one_of(
 
 @given(st.lists(numbers, max_size=4))
 def test_a_column_of_numbers_is_read_as_its_values_are(values: list[Any]) -> None:
-    def failed(row: int, problem: str) -> NoReturn:
-        fail_in_document(row, "clicks", problem)
+    failed = partial(fail_in_document, "clicks")
 
     def each() -> list[float]:
         return [
@@ -261,8 +261,7 @@ components = st.lists(st.one_of(st.floats(width=32), st.integers(-9, 9)), min_si
 
 @given(st.lists(st.one_of(components, components.map(np.array), st.none()), max_size=4))
 def test_a_column_of_vectors_is_read_as_its_values_are(values: list[Any]) -> None:
-    def failed(row: int, problem: str) -> NoReturn:
-        fail_in_document(row, "vector", problem)
+    failed = partial(fail_in_document, "vector")
 
     def each() -> list[Any]:
         none = np.full(2, np.nan, np.float32)

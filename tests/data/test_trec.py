@@ -174,7 +174,7 @@ def test_join_is_the_union_of_the_runs(
 
 def test_runs_to_join_have_different_tags() -> None:
     run = run_of("a", {("q", "d"): 1})
-    with pytest.raises(DataError, match="expected runs with different tags, found a, a"):
+    with pytest.raises(DataError, match="expected runs with different tags, found 'a' again"):
         trec.join([run, run], Qrels(run.qid, run.docid, np.array([1])))
 
 

@@ -21,7 +21,7 @@ from sklearn.preprocessing import (
 from didyma import model
 from didyma.errors import DataError
 from didyma.metrics.measures import Measure, ROCArea, parse
-from didyma.model.fields import text_of
+from didyma.model.fields import plain
 from didyma.ranking.feature_maps import (
     FeatureMap,
     Pairwise,
@@ -104,20 +104,20 @@ def test_the_text_of_a_loss_restores_it(loss: ItemwiseLoss) -> None:
     assert parse_loss(str(loss)) == loss
     assert parse_loss(str(loss).upper().replace(",", " , ")) == loss
     assert str(parse_loss(str(loss))) == str(loss)
-    assert text_of(loss) == str(loss)
+    assert plain(loss) == str(loss)
 
 
 @given(feature_maps())
 def test_the_text_of_a_feature_map_restores_it(feature_map: FeatureMap) -> None:
     assert parse_feature_map(str(feature_map)) == feature_map
     assert str(parse_feature_map(str(feature_map))) == str(feature_map)
-    assert text_of(feature_map) == str(feature_map)
+    assert plain(feature_map) == str(feature_map)
 
 
 @given(measures())
 def test_the_text_of_a_measure_restores_it(measure: Measure) -> None:
     assert parse(str(measure)) == measure
-    assert text_of(measure) == str(measure)
+    assert plain(measure) == str(measure)
 
 
 # One of each value that a parameter can have.

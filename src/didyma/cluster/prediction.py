@@ -93,8 +93,8 @@ def _evaluate(lists: Lists, model: Any, measures: Any) -> Evaluation:
 
 
 def _evaluate_texts(lists: Lists, model: Any, measures: Any) -> Evaluation:
-    found: Evaluation = model.estimator.evaluate(lists, measures)
-    return found
+    evaluation: Evaluation = model.estimator.evaluate(lists, measures)
+    return evaluation
 
 
 def _read_and_score(path: Any, model: Any) -> Any:

@@ -90,7 +90,7 @@ class ShardedLine:
         """J and its derivative at these steps along the line."""
         move = self._to - self._from
         answers = self._workers.ask(_trials, self._from, self._to, steps)
-        risks, rises = (np.tensordot(self._weights, np.array(found), 1) for found in zip(*answers))
+        risks, rises = (np.tensordot(self._weights, np.array(parts), 1) for parts in zip(*answers))
         points = self._from + steps[:, None] * move
         norms = 0.5 * (points * points).sum(axis=1)
         return norms + self._C * risks, points @ move + self._C * rises
@@ -112,13 +112,13 @@ def _cut_on_line(part: Any, start: Vector, end: Vector, t: float, beyond: float)
     """The cut at one step; the scores at another, where the next search begins, are kept."""
     scores, other = _ends(part, start, end)
     coefficients, loss = part.problem.respond(scores + beyond * (other - scores))
-    part.known = [(start + t * (end - start), scores + t * (other - scores))]
+    part.scored = [(start + t * (end - start), scores + t * (other - scores))]
     return Cut(part.problem.gather(coefficients), loss)
 
 
 def _ends(part: Any, start: Vector, end: Vector) -> tuple[Vector, Vector]:
     scores = part.scores(start), part.scores(end)
-    part.known = list(zip((start, end), scores))
+    part.scored = list(zip((start, end), scores))
     return scores
 
 
@@ -131,12 +131,12 @@ class ShardState:
     gold: Vector | None = None  # Σ_i c_i Ψ*_i, of a latent problem
     dual: Any = None  # of `CoCoA`
     v: Vector | None = None  # what that adds to the common one
-    known: list[tuple[Vector, Vector]] = field(default_factory=list)  # weights and their scores
+    scored: list[tuple[Vector, Vector]] = field(default_factory=list)  # weights and their scores
 
     def scores(self, w: Vector) -> Vector:
         """Those of the problem, looked up if they are known."""
-        for scored, scores in self.known:
-            if np.array_equal(scored, w):
+        for weights, scores in self.scored:
+            if np.array_equal(weights, w):
                 return np.asarray(scores)
         scores = self.problem.scores(w)
         return np.asarray(scores)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -69,12 +69,29 @@ def shards_of(client: Any, X: Any, y: Any = None, qid: Any = None) -> list[Any]:
 
     More would make learners slower, as each shard is solved on its own.
     """
-    tasks = _Tasks(client)
-    try:
-        return _shards_of(tasks, X, y, qid)
-    except BaseException:
-        tasks.cancel()
-        raise
+    with _Tasks(client) as tasks:
+        if isinstance(X, Shards | RemoteRows) and (y is not None or qid is not None):
+            raise DataError("shards have a y and a qid already: give no others")
+        n_threads = _n_threads(client)
+        if isinstance(X, RemoteRows):
+            places, shards = ["a shard"] * len(X.futures), [*X.futures]
+        elif isinstance(X, Shards):
+            sources = X.sources(n_threads)
+            places = [str(path) for path, *_ in sources]
+            shards = tasks.map(_read, sources)
+        else:
+            parts = _partitions(X, y, qid)
+            places = [f"partition {k}" for k in range(len(parts))]
+            shards = tasks.compute(parts)
+        summaries = tasks.ask(_summary, shards)
+        features = _merged([summary.features for summary in summaries])
+        shards = [
+            shard
+            if summary.features == features
+            else tasks.submit(_conformed, shard, features, place)
+            for shard, summary, place in zip(shards, summaries, places)
+        ]
+        return _few(tasks, *_whole(tasks, shards, summaries), n_threads)
 
 
 def text_shards_of(client: Any, data: Any) -> list[Any]:
@@ -82,77 +99,51 @@ def text_shards_of(client: Any, data: Any) -> list[Any]:
 
     A query is known by its text, as files have ids of their own, or none.
     """
-    tasks = _Tasks(client)
-    try:
+    with _Tasks(client) as tasks:
         if isinstance(data, Shards):
-            found = tasks.map(_read_texts, [path for path, *_ in data.sources(1)])
+            shards = tasks.map(_read_texts, [path for path, *_ in data.sources(1)])
         elif hasattr(data, "columns"):
             from dask.delayed import delayed
 
             as_texts = delayed(_as_texts)
             parts = np.ravel(data.to_delayed())
-            found = tasks.compute([as_texts(k, part) for k, part in enumerate(parts)])
+            shards = tasks.compute([as_texts(k, part) for k, part in enumerate(parts)])
         else:
             raise DataError("expected texts: Shards, or a data frame of Dask", field="lists")
-        summaries = tasks.ask(_summary, found)
-        return _few(tasks, *_whole(tasks, found, summaries), _n_threads(client))
-    except BaseException:
-        tasks.cancel()
-        raise
+        summaries = tasks.ask(_summary, shards)
+        return _few(tasks, *_whole(tasks, shards, summaries), _n_threads(client))
 
 
 class _Tasks:
-    """What a client was asked for, none of which is left if one of them fails."""
+    """Tasks of a client, which are all cancelled if the block ends by an error."""
 
     def __init__(self, client: Any) -> None:
-        self.client, self._made = client, list[Any]()
+        self.client, self._futures = client, list[Any]()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self.client.cancel(self._futures, force=True)
 
     def submit(self, function: Any, *arguments: Any) -> Any:
         """The future of a call on a worker."""
-        self._made.append(self.client.submit(function, *arguments, pure=False))
-        return self._made[-1]
+        self._futures.append(self.client.submit(function, *arguments, pure=False))
+        return self._futures[-1]
 
     def map(self, function: Any, values: Sequence[Any]) -> list[Any]:
-        """A task for each value."""
+        """The future of a call for each value."""
         return [self.submit(function, value) for value in values]
 
     def compute(self, parts: list[Any]) -> list[Any]:
         """Futures of delayed values."""
-        found: list[Any] = self.client.compute(parts)
-        self._made += found
-        return found
+        self._futures += (futures := self.client.compute(parts))
+        return list(futures)
 
     def ask(self, function: Any, values: Sequence[Any]) -> list[Any]:
-        """What a function makes of each value, workers."""
-        found: list[Any] = self.client.gather(self.map(function, values))
-        return found
-
-    def cancel(self) -> None:
-        """Let go of all."""
-        self.client.cancel(self._made, force=True)
-
-
-def _shards_of(tasks: _Tasks, X: Any, y: Any, qid: Any) -> list[Any]:
-    n_threads = _n_threads(tasks.client)
-    if isinstance(X, Shards | RemoteRows) and (y is not None or qid is not None):
-        raise DataError("shards have a y and a qid already: give no others")
-    if isinstance(X, RemoteRows):
-        named, found = ["a shard"] * len(X.futures), [*X.futures]
-    elif isinstance(X, Shards):
-        places = X.sources(n_threads)
-        named = [str(path) for path, *_ in places]
-        found = tasks.map(_read, places)
-    else:
-        parts = _partitions(X, y, qid)
-        named = [f"partition {k}" for k in range(len(parts))]
-        found = tasks.compute(parts)
-    summaries = tasks.ask(_summary, found)
-    features = _merged([own.features for own in summaries])
-    found = [
-        shard if own.features == features else tasks.submit(_conformed, shard, features, place)
-        for shard, own, place in zip(found, summaries, named)
-    ]
-    return _few(tasks, *_whole(tasks, found, summaries), n_threads)
+        """Results of a call for each value."""
+        return list(self.client.gather(self.map(function, values)))
 
 
 def _n_threads(client: Any) -> int:
@@ -238,11 +229,10 @@ def _partitions(X: Any, y: Any, qid: Any) -> list[Any]:
         sizes = X.chunks[0]
     blocks = np.ravel(X.to_delayed())
     columns = {"y": _blocks(y, sizes), "qid": _blocks(qid, sizes)}
-    for name, own in columns.items():
-        if len(own) != len(blocks):
-            raise DataError(
-                f"expected {len(blocks)} partitions as X has, found {len(own)}", field=name
-            )
+    for name, parts in columns.items():
+        if len(parts) != len(blocks):
+            problem = f"expected {len(blocks)} partitions as X has, found {len(parts)}"
+            raise DataError(problem, field=name)
     as_lists = delayed(_as_lists)
     return [as_lists(k, *block) for k, block in enumerate(zip(blocks, *columns.values()))]
 
@@ -275,8 +265,8 @@ def _merged(columns: Sequence[Columns]) -> Columns:
     first = columns[0]
     if first.zero_based is None or first.names is not None:
         return first
-    zero_based = any(own.zero_based for own in columns)
-    widths = [own.count + int(zero_based and not own.zero_based) for own in columns]
+    zero_based = any(one.zero_based for one in columns)
+    widths = [one.count + int(zero_based and not one.zero_based) for one in columns]
     return Columns(max(widths), None, zero_based)
 
 
@@ -298,17 +288,17 @@ def _whole(
     for home, other, names in _moves(homes):
         leaving[other] += names
         pieces[home].append(tasks.submit(_chosen, shards[other], names, True))
-    found, sizes = [], []
-    for k, (shard, own) in enumerate(zip(shards, summaries)):
-        if len(leaving[k]) == own.n_queries:
+    whole, sizes = [], []
+    for k, (shard, summary) in enumerate(zip(shards, summaries)):
+        if len(leaving[k]) == summary.n_queries:
             continue  # nothing is left
         if leaving[k]:
             shard = tasks.submit(_chosen, shard, leaving[k], False)
         if pieces[k]:
             shard = tasks.submit(concatenate, [shard, *pieces[k]])
-        found.append(shard)
-        sizes.append(own.n_rows)
-    return found, sizes
+        whole.append(shard)
+        sizes.append(summary.n_rows)
+    return whole, sizes
 
 
 def _split(
@@ -319,7 +309,7 @@ def _split(
     Where the shards are ranges of ascending queries, only those at their ends can. Else the names
     of all queries must be compared.
     """
-    full = [k for k, own in enumerate(summaries) if own.n_queries]
+    full = [k for k, summary in enumerate(summaries) if summary.n_queries]
     ends = [{summaries[k].lowest, summaries[k].highest} for k in full]
     if not all(
         type(summaries[a].highest) is type(summaries[b].lowest)
@@ -331,7 +321,7 @@ def _split(
     for k, names in zip(full, ends):
         for name in names:
             places.setdefault(name, []).append(k)
-    return {name: own for name, own in places.items() if len(own) > 1}
+    return {name: numbers for name, numbers in places.items() if len(numbers) > 1}
 
 
 def _moves(homes: dict[Any, list[int]]) -> Iterable[tuple[int, int, list[Any]]]:
@@ -350,8 +340,8 @@ def _names(lists: Lists) -> list[Any]:
 
 def _chosen(lists: Lists, names: list[Any], inside: bool) -> Lists:
     """The queries of these names, or all others."""
-    known = np.isin(lists.groups.names, np.array(names))
-    return lists.select(known[lists.groups.codes] == inside)
+    is_named = np.isin(lists.groups.names, np.array(names))
+    return lists.select(is_named[lists.groups.codes] == inside)
 
 
 def _few(tasks: _Tasks, shards: list[Any], sizes: Sequence[int], most: int) -> list[Any]:

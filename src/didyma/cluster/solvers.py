@@ -52,7 +52,7 @@ class _Common:
     v: Vector
     C: float
     cuts: CutPool
-    known: bool = False  # to the workers: they go on with the α that they have
+    begun: bool = False  # workers go on with the α that they have
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class CoCoA:
         common = _Common(np.zeros(n_features), C, CutPool(n_features))
         if start is not None and isinstance(start.state, _Common):
             v = start.state.v * (C / start.state.C)
-            common = _Common(v, C, deepcopy(start.state.cuts), known=True)
+            common = _Common(v, C, deepcopy(start.state.cuts), begun=True)
         elif start is not None and isinstance(start.state, CutPool):
             return self._one_slack(problem, C, start, callback)
         elif len(self.inner._stages(problem, C)[0]) > 1:
@@ -100,11 +100,11 @@ class CoCoA:
             w = problem.feasible(common.v)
             value = 0.5 * float(w @ w) + C * float(problem.weights @ problem.risks(w))
             progress = Progress(0, 1.0, C, value, 0.0, True, clock.elapsed, w)
-        found = Solution(progress.w.copy(), Result.of(progress, status, clock), common)
+        solution = Solution(progress.w.copy(), Result.of(progress, status, clock), common)
         if status != "limit" or problem.constrained:
-            return found
-        found = replace(found, state=common.cuts)
-        return self._one_slack(problem, C, found, callback, before=found.result)
+            return solution
+        solution = replace(solution, state=common.cuts)
+        return self._one_slack(problem, C, solution, callback, before=solution.result)
 
     def _one_slack(
         self,
@@ -132,13 +132,13 @@ class CoCoA:
             )
 
         solver = OneSlack(self.tol, self.inner.max_passes)
-        found = solver.solve(problem, C, start=start, callback=told)
-        result = found.result
+        solution = solver.solve(problem, C, start=start, callback=told)
+        result = solution.result
         spent = {**result.seconds, "total": result.seconds["total"] + seconds}
         result = replace(
             result, n_iter=result.n_iter + n_iter, passes=result.passes + passes, seconds=spent
         )
-        return replace(found, result=result)
+        return replace(solution, result=result)
 
     def _steps(self, problem: ShardedProblem, common: _Common, clock: Clock) -> Iterator[Progress]:
         best, value, bound, gap = common.v, np.inf, -np.inf, np.inf
@@ -148,8 +148,8 @@ class CoCoA:
             with clock.stage("workers"):
                 risk, dual, visited = self._round(problem, common, n_iter)
             n_iter, passes = n_iter + 1, passes + 1.0 + visited
-            if (found := 0.5 * float(w @ w) + common.C * risk) < value:
-                best, value = w, found
+            if (objective := 0.5 * float(w @ w) + common.C * risk) < value:
+                best, value = w, objective
             bound = max(bound, dual)
             yield Progress(n_iter, passes, common.C, value, bound, True, clock.elapsed, best)
             before, gap = gap, value - bound
@@ -163,13 +163,13 @@ class CoCoA:
         seed = (self.inner.random_state, number)
         answers = problem.workers.ask(
             *(_advance, self.inner, common.v, problem.n_examples, self.n_passes),
-            *(seed, not common.known),
+            *(seed, not common.begun),
             each=(common.C * problem.weights).tolist(),
         )
         cuts, parts, linear, passes = zip(*answers)
         cut = added(problem.weights, cuts)
         risk = cut.loss + float(cut.direction @ problem.feasible(common.v))
-        common.v, common.known = np.sum(parts, axis=0), True
+        common.v, common.begun = np.sum(parts, axis=0), True
         loss, w = float(np.sum(linear)), problem.feasible(common.v)
         common.cuts.add(cut)
         common.cuts.add(Cut(-common.v / common.C, loss / common.C))
@@ -229,7 +229,7 @@ class MixedPerceptron:
         seeds = np.random.default_rng(self.random_state).integers(2**31, size=self.epochs)
         for epoch, seed in enumerate(seeds.tolist(), 1):
             answers = problem.workers.ask(_epoch, w, seed)
-            ends, means, losses = (np.array(found) for found in zip(*answers))
+            ends, means, losses = (np.array(parts) for parts in zip(*answers))
             w = problem.weights @ ends
             total += problem.weights @ means
             value = float(problem.weights @ losses)
@@ -239,5 +239,5 @@ class MixedPerceptron:
 
 def _epoch(part: ShardState, w: Vector, seed: int) -> tuple[Vector, Vector, float]:
     """Weights at the end of an epoch from w on, their mean during it, and the mean loss."""
-    found = Perceptron(1, seed).solve(part.problem, start=PerceptronState(w))
-    return found.state.w, found.w, found.result.value
+    solution = Perceptron(1, seed).solve(part.problem, start=PerceptronState(w))
+    return solution.state.w, solution.w, solution.result.value

@@ -59,7 +59,7 @@ class LocalWorkers:
 
     def __init__(self, shards: Sequence[Any]) -> None:
         self._shards, self._steps = list(shards), list[tuple[str, RecipeStep]]()
-        self._kept = [_Kept() for _ in shards]
+        self._caches = [_ShardCache() for _ in shards]
 
     @property
     def n_shards(self) -> int:
@@ -73,7 +73,7 @@ class LocalWorkers:
     def keep(self, shards: Sequence[int]) -> None:
         """Ask only these from now on."""
         self._shards = [self._shards[k] for k in shards]
-        self._kept = [self._kept[k] for k in shards]
+        self._caches = [self._caches[k] for k in shards]
 
     def branch(self) -> LocalWorkers:
         """The same shards with states of their own."""
@@ -84,8 +84,8 @@ class LocalWorkers:
     def ask(self, question: Callable[..., T], *common: Any, each: Sequence[Any] = ()) -> list[T]:
         """Answers of all shards."""
         return [
-            question(kept.made(shard, self._steps), *common, *([each[k]] if len(each) else []))
-            for k, (kept, shard) in enumerate(zip(self._kept, self._shards))
+            question(cache.state(shard, self._steps), *common, *([each[k]] if len(each) else []))
+            for k, (cache, shard) in enumerate(zip(self._caches, self._shards))
         ]
 
 
@@ -133,11 +133,11 @@ class Cluster:
 
     def ask(self, question: Callable[..., T], *common: Any, each: Sequence[Any] = ()) -> list[T]:
         """Answers of all shards; what they have in common leaves this process once."""
-        self._asked = [given := self._send("question", _packed((question, common)))]
+        self._asked = [asked := self._send("question", _packed((question, common)))]
         for k, (shard, owner) in enumerate(zip(self._shards, self._owners)):
-            own = [_packed(each[k])] if len(each) else []
+            last = [_packed(each[k])] if len(each) else []
             where = {} if owner is None else {"workers": [owner], "allow_other_workers": True}
-            about = (self._run, shard.key, shard, self._steps, given, own)
+            about = (self._run, shard.key, shard, self._steps, asked, last)
             self._asked.append(
                 self._client.submit(_answer, *about, key=_key("answer"), pure=False, **where)
             )
@@ -147,14 +147,14 @@ class Cluster:
         return [answer for _, answer in answers]
 
     def _send(self, what: str, value: Any) -> Any:
-        return self._client.submit(_given, value, key=_key(what), pure=False)
+        return self._client.submit(_identity, value, key=_key(what), pure=False)
 
 
 def _key(what: str) -> str:
     return f"didyma-{what}-{uuid.uuid4().hex}"
 
 
-class _Kept:
+class _ShardCache:
     """The state of a shard, and the steps that made it."""
 
     def __init__(self) -> None:
@@ -162,7 +162,7 @@ class _Kept:
         self._state: Any = None
         self._done: list[str] = []
 
-    def made(self, shard: Any, steps: Sequence[tuple[str, RecipeStep]]) -> Any:
+    def state(self, shard: Any, steps: Sequence[tuple[str, RecipeStep]]) -> Any:
         """The state, by those steps of the recipe that were not followed yet."""
         for place, (name, step) in enumerate(steps):
             if self._done[place : place + 1] == [name]:
@@ -173,11 +173,11 @@ class _Kept:
         return self._state
 
 
-_KEPT: dict[tuple[str, str], _Kept] = {}  # on a worker: what it keeps, by run and shard
+_CACHES: dict[tuple[str, str], _ShardCache] = {}  # on a worker: what it keeps, by run and shard
 _OVER: set[str] = set()  # runs that have ended, of which a question may still be under way
 
 
-def _given(value: T) -> T:
+def _identity(value: T) -> T:
     return value
 
 
@@ -186,17 +186,17 @@ def _answer(
     name: str,
     shard: Any,
     steps: Sequence[tuple[str, bytes]],
-    given: bytes,
-    own: list[bytes],
+    asked: bytes,
+    last: list[bytes],
 ) -> tuple[str, Any]:
     from distributed import get_worker
 
-    question, common = _unpacked(given)
+    question, common = _unpacked(asked)
     follow = [(made_by, partial(_follow, step)) for made_by, step in steps]
-    kept = _Kept() if run in _OVER else _KEPT.setdefault((run, name), _Kept())
-    with kept.lock:
-        state = kept.made(shard, follow)
-        return get_worker().address, question(state, *common, *map(_unpacked, own))
+    cache = _ShardCache() if run in _OVER else _CACHES.setdefault((run, name), _ShardCache())
+    with cache.lock:
+        state = cache.state(shard, follow)
+        return get_worker().address, question(state, *common, *map(_unpacked, last))
 
 
 def _packed(value: Any) -> bytes:
@@ -218,8 +218,8 @@ def _follow(step: bytes, state: Any) -> Any:
 
 def _forget(run: str) -> None:
     _OVER.add(run)
-    for key in [key for key in _KEPT if key[0] == run]:
-        del _KEPT[key]
+    for key in [key for key in _CACHES if key[0] == run]:
+        del _CACHES[key]
 
 
 def active_client() -> Any:

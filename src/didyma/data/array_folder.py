@@ -115,8 +115,8 @@ def replace_folder(path: PathName, kind: str, version: int) -> Iterator[FolderWr
     >>> with replace_folder(path, "numbers", 1) as writer:
     ...     writer.array("first", np.arange(3))
     ...     writer.record["made"] = "by hand"
-    >>> found = open_folder(path, "numbers", 1)
-    >>> found.arrays["first"].tolist(), found.record
+    >>> folder = open_folder(path, "numbers", 1)
+    >>> folder.arrays["first"].tolist(), folder.record
     ([0, 1, 2], {'made': 'by hand'})
     """
     check_replaceable(path, kind)

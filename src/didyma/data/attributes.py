@@ -78,8 +78,8 @@ class Attributes:
         return bool(self._columns())
 
     def __getitem__(self, rows: Any) -> Attributes:
-        """Those of some rows, by their indices."""
-        indices = np.asarray(rows, np.int64)
+        """Those of some rows: indices, or a slice."""
+        indices = np.arange(len(self))[rows] if self else np.empty(0, np.int64)
         return Attributes(
             {name: [texts[n] for n in indices.tolist()] for name, texts in self.fields.items()},
             {name: values[indices] for name, values in self.signals.items()},

@@ -48,8 +48,7 @@ class DelimitedFile:
 
     def __init__(self, path: PathName, delimiter: str, *, quoted: bool = True) -> None:
         self.path, self._delimiter, self._quoted = path, delimiter, quoted
-        lines = _decoded(stream_lines(path, PIECE), path)
-        self._rows = _rows(lines, path, delimiter) if quoted else _split(lines, delimiter)
+        self._rows = self._parsed(_decoded(stream_lines(path, PIECE), path))
         nothing: tuple[int, list[str]] = (1, [])
         line, self.header = next(self._rows, nothing)
         if not self.header:
@@ -60,7 +59,15 @@ class DelimitedFile:
 
     def rows(self) -> Iterator[NumberedRow]:
         """The rows below the header one by one, each with the line on which it begins."""
-        for line, row in self._rows:
+        return self._checked(self._rows)
+
+    def _parsed(self, lines: Iterator[str], first_line: int = 1) -> Iterator[NumberedRow]:
+        if self._quoted:
+            return _rows(lines, self.path, self._delimiter, first_line)
+        return _split(lines, self._delimiter, first_line)
+
+    def _checked(self, rows: Iterable[NumberedRow]) -> Iterator[NumberedRow]:
+        for line, row in rows:
             if len(row) != len(self.header):
                 problem = f"expected {len(self.header)} fields, found {len(row)}"
                 raise DataError(problem, path=self.path, line=line)
@@ -90,11 +97,8 @@ class DelimitedFile:
         place = {name: k for k, name in enumerate(self.header)}
         pick = _getter([place[name] for name in textual])
         pick_numeric = _getter([place[name] for name in numeric])
+        rows = self._checked(rows)
         while block := list(islice(rows, BLOCK)):
-            for line, row in block:
-                if len(row) != len(self.header):
-                    problem = f"expected {len(self.header)} fields, found {len(row)}"
-                    raise DataError(problem, path=self.path, line=line)
             words = list(chain.from_iterable(pick_numeric(row) for _, row in block))
             texts = [text_array(column) for column in zip(*(pick(row) for _, row in block))]
             n_rows += len(block)
@@ -108,13 +112,8 @@ class DelimitedFile:
             _decoded(source.text[:-1].split(b"\n"), self.path, source.first_line)
             for source in chain([first], others)
         )
-        number = first.first_line
-        rows = (
-            _rows(lines, self.path, self._delimiter, number)
-            if self._quoted
-            else _split(lines, self._delimiter, number)
-        )
-        return islice(rows, int(number == 1), None)
+        rows = self._parsed(lines, first.first_line)
+        return islice(rows, int(first.first_line == 1), None)
 
     def _numbers(
         self, words: list[str], block: list[NumberedRow], names: Sequence[str]
@@ -165,8 +164,6 @@ def _plain_columns(
     There must be no quote that means one, no blank line, as many fields in each line, and nothing
     but plain numbers where there should be numbers: then separators alone say where fields stand.
     """
-    from didyma._core.data import numbers
-
     if (quoted and b'"' in source.text) or not _is_utf8(source.text):
         return None
     separator, newline, width = ord(delimiter), ord("\n"), len(header)
@@ -182,11 +179,7 @@ def _plain_columns(
     spans = np.stack([starts, stops], axis=2)[first:]
     place = {name: k for k, name in enumerate(header)}
     wanted = spans[:, [place[name] for name in numeric]].reshape(-1, 2)
-    spaced = np.frombuffer(source.text.replace(delimiter.encode(), b" "), np.uint8)
-    values, unsure = np.empty(len(wanted)), np.empty(len(wanted), np.int64)
-    wrong, n_unsure = numbers(spaced, wanted, values, unsure)
-    for k in unsure[:n_unsure].tolist():
-        values[k] = float(source.text[slice(*wanted[k])])
+    values, wrong = source.parse_numbers(wanted, delimiter.encode())
     if wrong >= 0 or not np.isfinite(values).all():
         return None
     texts = [source.texts(np.ascontiguousarray(spans[:, place[name]]), name) for name in textual]

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from math import isfinite, isnan
 from numbers import Real
 from typing import Any, NamedTuple, NoReturn
@@ -89,13 +90,11 @@ def classify(column: Column) -> FieldKind:
             column.rows[other],
             f"expected a {kinds[0]}, as other documents have, found {kind_of(value)} {value!r:.40}",
         )
-    return {
-        "number": _numbers,
-        "text": _texts,
-        "date": _dates,
-        "list": _lists,
-        "list of numbers": _vectors,
-    }.get(kinds[0], _others)(column)
+    classifiers = {"number": _numbers, "text": _texts, "date": _dates, "list": _lists}
+    classifiers["list of numbers"] = _vectors
+    if (classifier := classifiers.get(kinds[0])) is None:
+        return FieldKind("ignored", f"a {kinds[0]}")
+    return classifier(column)
 
 
 def _kind(value: Any) -> str:
@@ -186,10 +185,6 @@ def _vectors(column: Column) -> FieldKind:
     return FieldKind("vector", reason, "named" if is_named else "", sizes[0])
 
 
-def _others(column: Column) -> FieldKind:
-    return FieldKind("ignored", f"a {_kind(column.values[0])}")
-
-
 def _is_constant(column: Column, values: Sequence[Any]) -> bool:
     return len(values) == column.n_documents and all(value == values[0] for value in values)
 
@@ -271,25 +266,11 @@ def text_in(value: Any, fail: FailInRow, row: int) -> str:
     return str(value)
 
 
-def column_of(name: str, records: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """The value of each record, None where it has none."""
-    return [record.get(name) for record in records]
-
-
-def fail_in_field(fail: Fail, name: str) -> FailInRow:
-    """What raises errors about one field."""
-
-    def failed(row: int, problem: str) -> NoReturn:
-        fail(row, name, problem)
-
-    return failed
-
-
 def text_column(values: Sequence[Any], name: str, fail: Fail) -> list[str]:
     """Texts, empty ones where there are none."""
     if set(map(type, values)) <= {str}:
         return list(values)
-    failed = fail_in_field(fail, name)
+    failed = partial(fail, name)
     return [
         "" if value is None else text_in(value, failed, row) for row, value in enumerate(values)
     ]
@@ -304,19 +285,17 @@ def number_column(values: Sequence[Any], name: str, kind: str, fail: Fail) -> ND
             numbers = np.array([np.inf])
         if not np.isinf(numbers).any():
             return numbers
-    failed = fail_in_field(fail, name)
-    return np.array(
-        [
-            np.nan if is_missing(value) else number_in(value, failed, row, kind)
-            for row, value in enumerate(values)
-        ],
-        np.float64,
-    )
+    failed = partial(fail, name)
+    numbers = np.full(len(values), np.nan)
+    for row, value in enumerate(values):
+        if not is_missing(value):
+            numbers[row] = number_in(value, failed, row, kind)
+    return numbers
 
 
 def category_column(values: Sequence[Any], name: str, fail: Fail) -> NDArray[Any]:
     """Texts without spaces around them, None where there are none."""
-    failed = fail_in_field(fail, name)
+    failed = partial(fail, name)
     column = np.empty(len(values), object)
     for row, value in enumerate(values):
         column[row] = None if is_missing(value) else text_in(value, failed, row).strip()
@@ -335,7 +314,7 @@ def vector_column(
             vectors = np.empty(0, np.float32)
         if vectors.shape == (len(values), dimension) and np.isfinite(vectors).all():
             return vectors
-    failed = fail_in_field(fail, name)
+    failed = partial(fail, name)
     vectors = np.full((len(values), dimension), np.nan, np.float32)
     for row, value in enumerate(values):
         if not is_missing(value):
@@ -379,8 +358,7 @@ def infer_kinds(
     for name, rows in columns.items():
         rows = [row for row in rows if not is_missing(documents[row][name])]
         values = [documents[row][name] for row in rows]
-        place = fail_in_field(fail, name)
-        column = Column(name, rows, values, len(documents), n_texts, place)
+        column = Column(name, rows, values, len(documents), n_texts, partial(fail, name))
         kinds[name] = _kind_of(column, role_asked.get(name), role_of.get(name))
     for name, role in (taken or {}).items():
         reason = BESIDE if role == "ignored" else "by its name"

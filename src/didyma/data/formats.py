@@ -11,7 +11,7 @@ from didyma.data.lists import Lists
 from didyma.data.matrix import Columns
 from didyma.data.schema import Schema
 from didyma.data.text_columns import is_text
-from didyma.errors import DataError, LeftOutWarning, warn
+from didyma.errors import DataError, warn_left_out
 from didyma.files import PathName, format_suffix
 
 BY_SUFFIX = {
@@ -139,7 +139,7 @@ def _warn_of_attributes(data: Lists, path: PathName) -> None:
     """Say that a file of features keeps nothing else of the documents."""
     if data.attributes and format_of(path) is not lists_folder:  # which refuses them
         names = ", ".join(field.name for field in Schema.of(data.attributes).fields)
-        warn(f"{path}: features are written, fields of documents are not: {names}", LeftOutWarning)
+        warn_left_out(f"features are written, fields of documents are not: {names}", path)
 
 
 def _check_ids(data: Lists, path: PathName) -> None:

@@ -12,17 +12,21 @@ from itertools import islice, zip_longest
 from operator import add
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from didyma.data.lists import Groups, Lists
 from didyma.data.matrix import Matrix
+from didyma.data.row_blocks import collect
 from didyma.data.text_columns import TextBlock
 from didyma.errors import DataError
 from didyma.execution import n_cores
 from didyma.files import PathName, replace_when_done, stream_lines
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["LetorOptions", "blocks", "read", "write", "write_blocks"]
 
@@ -85,21 +89,7 @@ def read(path: PathName, **options: Any) -> Lists:
     >>> data, data.X.tolist(), data.docid.tolist()
     (Lists(2 rows, 2 features, 1 queries), [[0.5, 3.0], [0.0, 0.001]], ['d1', 'd2'])
     """
-    settings, sources = LetorOptions(**options), _sources(path)
-    with ThreadPoolExecutor(n_cores()) as pool:
-        shape = _measure(sources(), path, pool, settings)
-        whole = _Arrays.of(shape, shape.n_rows, shape.n_entries, settings.dtype)
-        starts = np.zeros(1 if shape.dense else shape.n_rows + 1, np.int64)
-        qid, docid, row, entry = [], [], 0, 0
-        for part in _parse(sources(), path, pool, shape, settings, whole):
-            if not shape.dense:
-                starts[row + 1 : row + 1 + len(part.ends)] = entry + part.ends
-            row, entry = row + len(part.ends), entry + int(part.ends[-1])
-            qid.append(part.qid)
-            docid.append(part.docid)
-    X = _matrix(shape, whole, starts)
-    names = np.concatenate(docid) if shape.named else None
-    return Lists(X, whole.y, np.concatenate(qid), names, zero_based=shape.base == 0)
+    return collect(blocks(path, **options))
 
 
 def blocks(path: PathName, **options: Any) -> Iterator[Lists]:
@@ -110,10 +100,12 @@ def blocks(path: PathName, **options: Any) -> Iterator[Lists]:
     settings, sources = LetorOptions(**options), _sources(path)
     with ThreadPoolExecutor(n_cores()) as pool:
         shape = _measure(sources(), path, pool, settings)
-        for part in _parse(sources(), path, pool, shape, settings):
-            X = _matrix(shape, part.arrays, np.concatenate([[0], part.ends]))
-            docid = part.docid if shape.named else None
-            yield Lists(X, part.arrays.y, part.qid, docid, zero_based=shape.base == 0)
+        queries = _Queries(path, shape.n_rows, settings.group)
+        for source, pieces in zip_longest(sources(), shape.pieces):
+            if source is None or pieces is None or len(source.text) != pieces[-1, 1]:
+                raise _changed(path)
+            if pieces[:, 2].any():
+                yield _parse(source, pool, pieces, shape, settings, queries)
 
 
 def write(data: Lists, path: PathName) -> None:
@@ -154,37 +146,6 @@ class _Shape:
     named: bool  # whether a row has a document id
 
 
-@dataclass(frozen=True)
-class _Arrays:
-    """Arrays for labels and entries, which `didyma._core.data.parse` fills."""
-
-    y: NDArray[np.float64]
-    values: NDArray[Any]
-    columns: NDArray[np.int32]
-
-    @classmethod
-    def of(cls, shape: _Shape, rows: int, entries: int, dtype: DTypeLike) -> _Arrays:
-        values = np.zeros(rows * shape.width if shape.dense else entries, dtype)
-        return cls(np.empty(rows), values, np.empty(0 if shape.dense else entries, np.int32))
-
-    def part(self, shape: _Shape, rows: slice, entries: slice) -> _Arrays:
-        """That of some rows and of their entries."""
-        places = slice(rows.start * shape.width, rows.stop * shape.width)
-        return _Arrays(
-            self.y[rows], self.values[places if shape.dense else entries], self.columns[entries]
-        )
-
-
-@dataclass(frozen=True)
-class _Part:
-    """The rows of a block; ``ends`` are one past the last entry of each."""
-
-    arrays: _Arrays
-    ends: NDArray[np.int64]
-    qid: NDArray[Any]
-    docid: NDArray[Any]
-
-
 def _sources(path: PathName) -> Callable[[], Iterable[TextBlock]]:
     """The blocks of a file, as often as they are asked for; an only one is read once."""
     first_blocks = list(islice(TextBlock.blocks(path), 2))
@@ -217,42 +178,22 @@ def _measure(
 
 
 def _parse(
-    sources: Iterable[TextBlock],
-    path: PathName,
-    pool: ThreadPoolExecutor,
-    shape: _Shape,
-    options: LetorOptions,
-    whole: _Arrays | None = None,
-) -> Iterator[_Part]:
-    """The rows of each block in turn: in arrays of their own, or in their place in a ``whole``."""
-    queries, row, entry = _Queries(path, shape.n_rows, options.group), 0, 0
-    for source, pieces in zip_longest(sources, shape.pieces):
-        if source is None or pieces is None or len(source.text) != pieces[-1, 1]:
-            raise _changed(path)
-        rows, entries = (int(count) for count in pieces[:, 2:].sum(axis=0))
-        if rows == 0:
-            continue
-        if whole is None:
-            arrays = _Arrays.of(shape, rows, entries, options.dtype)
-        else:
-            arrays = whole.part(shape, slice(row, row + rows), slice(entry, entry + entries))
-        yield _parse_block(source, pool, pieces, shape, options, arrays, queries)
-        row, entry = row + rows, entry + entries
-
-
-def _parse_block(
     source: TextBlock,
     pool: ThreadPoolExecutor,
     pieces: NDArray[np.int64],
     shape: _Shape,
     options: LetorOptions,
-    arrays: _Arrays,
     queries: _Queries,
-) -> _Part:
+) -> Lists:
+    """The rows of a block."""
     from didyma._core.data import BAD_LABEL, BAD_VALUE, FINE, parse
 
+    n_rows, n_entries = (int(count) for count in pieces[:, 2:].sum(axis=0))
+    X = np.zeros((n_rows, shape.width) if shape.dense else n_entries, options.dtype)
+    y, values = np.empty(n_rows), X.reshape(-1)
+    columns = np.empty(0 if shape.dense else n_entries, np.int32)
     bound = float(np.finfo(np.dtype(options.dtype)).max)
-    ends, docids = np.empty(len(arrays.y), np.int64), np.empty((len(arrays.y), 2), np.int64)
+    ends, docids = np.empty(n_rows, np.int64), np.empty((n_rows, 2), np.int64)
     until = np.cumsum(pieces[:, 2:], axis=0)
 
     def fill(k: int) -> tuple[NDArray[np.int64], int, int, bool]:
@@ -264,7 +205,7 @@ def _parse_block(
         code, at, n_runs, n_unsure, with_qid, without_qid, increasing = parse(
             *(source.codes, start, stop, rows - rows_here, rows, entries - entries_here, entries),
             *(shape.base, shape.width, bound, options.missing, shape.dense),
-            *(arrays.y, arrays.values, arrays.columns, ends, docids, seen, runs, unsure),
+            *(y, values, columns, ends, docids, seen, runs, unsure),
         )
         for place, target in unsure[:n_unsure].tolist():
             word = source.word(place).rpartition(b":")[2]
@@ -274,20 +215,29 @@ def _parse_block(
             if abs(value) > (bound if target >= 0 else sys.float_info.max):
                 _explain(source, shape, BAD_VALUE if target >= 0 else BAD_LABEL, place)
             if target >= 0:
-                arrays.values[target] = value
+                values[target] = value
             else:
-                arrays.y[-1 - target] = value
+                y[-1 - target] = value
         if code != FINE:
             _explain(source, shape, code, at)
         return runs[:n_runs].copy(), with_qid, without_qid, increasing
 
     runs, with_qid, without_qid, increasing = zip(*pool.map(fill, range(len(pieces))))
-    qid = queries.of_block(source, np.concatenate(runs), len(ends), with_qid, without_qid)
-    if not shape.dense and not all(increasing):
-        _sort_columns(source, shape, arrays, ends, docids)
-    named = np.any(np.diff(docids))
-    docid = source.texts(docids, "docid") if named else np.zeros(len(ends), "U1")
-    return _Part(arrays, ends, qid, docid)
+    qid = queries.of_block(source, np.concatenate(runs), n_rows, with_qid, without_qid)
+    matrix: Matrix = X
+    if not shape.dense:
+        from scipy.sparse import csr_array
+
+        starts = np.concatenate([[0], ends]).astype(np.int32 if n_entries < 2**31 else np.int64)
+        matrix = csr_array((values, columns, starts), shape=(n_rows, shape.width))
+        if not all(increasing):
+            matrix.sort_indices()
+            _check_columns(source, shape, matrix, docids)
+    docid = None
+    if shape.named:
+        named = np.any(np.diff(docids))
+        docid = source.texts(docids, "docid") if named else np.zeros(n_rows, "U1")
+    return Lists(matrix, y, qid, docid, zero_based=shape.base == 0)
 
 
 def _changed(path: PathName) -> DataError:
@@ -321,39 +271,17 @@ def _explain(source: TextBlock, shape: _Shape, code: int, at: int) -> NoReturn:
     source.fail(at, field, problem)
 
 
-def _sort_columns(
-    source: TextBlock,
-    shape: _Shape,
-    arrays: _Arrays,
-    ends: NDArray[np.int64],
-    docids: NDArray[np.int64],
+def _check_columns(
+    source: TextBlock, shape: _Shape, X: csr_array, docids: NDArray[np.int64]
 ) -> None:
-    """Put the entries of each row into the order of their columns, in place."""
-    from scipy.sparse import csr_array
-
-    starts = np.concatenate([[0], ends])
-    X = csr_array((arrays.values, arrays.columns, starts), shape=(len(ends), shape.width))
-    X.sort_indices()
-    arrays.values[:], arrays.columns[:] = X.data, X.indices
-    row = np.repeat(np.arange(len(ends)), np.diff(starts))
+    """Refuse an index that stands twice in a row, whose indices are sorted."""
+    row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     repeated = (X.indices[1:] == X.indices[:-1]) & (row[1:] == row[:-1])
     if repeated.any():
         entry = int(repeated.argmax())
-        source.fail(
-            int(docids[row[entry], 0]),
-            f"feature {X.indices[entry] + shape.base}",
-            "expected each index once a line, found it again",
-        )
-
-
-def _matrix(shape: _Shape, arrays: _Arrays, starts: NDArray[np.int64]) -> Matrix:
-    n_rows = len(arrays.y)
-    if shape.dense:
-        return arrays.values.reshape(n_rows, shape.width)
-    from scipy.sparse import csr_array
-
-    narrow = starts.astype(np.int32) if starts[-1] < 2**31 else starts
-    return csr_array((arrays.values, arrays.columns, narrow), shape=(n_rows, shape.width))
+        field = f"feature {X.indices[entry] + shape.base}"
+        problem = "expected each index once a line, found it again"
+        source.fail(int(docids[row[entry], 0]), field, problem)
 
 
 class _Queries:

@@ -18,6 +18,7 @@ from didyma.lazy import cached_property
 from didyma.values import as_array, shown
 
 Rows: TypeAlias = "Sequence[int] | NDArray[Any]"
+ROW_COLUMNS = ("labels", "qid", "docid", "scores", "losses")  # arrays with an entry for each row
 
 
 @dataclass(frozen=True, eq=False)
@@ -399,22 +400,18 @@ class Lists:
         rows = np.concatenate([np.empty(0, np.int64), *parts])
         return self._part(rows, numbers, Groups.from_lists(groups.sizes[numbers]))
 
+    def of_rows(self, rows: slice | NDArray[Any]) -> dict[str, Any]:
+        """What is known of some rows besides their items, by the names of the fields."""
+        columns = {name: getattr(self, name) for name in (*ROW_COLUMNS, "attributes")}
+        return {name: None if values is None else values[rows] for name, values in columns.items()}
+
     def _part(self, rows: NDArray[Any], numbers: NDArray[Any], groups: Groups) -> Lists:
         """Those rows, which form these lists; ``numbers`` are those that the lists have here."""
-
-        def per_row(values: Any) -> Any:
-            return None if values is None else values[rows]
-
         named = replace(groups, names=self.groups.names[numbers])
         return replace(
             self,
             items=self.X[rows] if self._is_matrix else [self.items[row] for row in rows.tolist()],
-            labels=per_row(self.labels),
-            qid=per_row(self.qid),
-            docid=per_row(self.docid),
-            scores=per_row(self.scores),
-            losses=per_row(self.losses),
-            attributes=per_row(self.attributes),
+            **self.of_rows(rows),
             queries=None if self.queries is None else [self.queries[n] for n in numbers.tolist()],
             weights=None if self.weights is None else self.weights[numbers],
             query_vectors=None if self.query_vectors is None else self.query_vectors[numbers],

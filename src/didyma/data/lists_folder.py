@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -126,30 +126,12 @@ def _gathered(writer: ListsWriter, report: Report) -> ListsWriter:
     whole = folder.lists()
     with ListsWriter(writer.place, writer.dtype, writer.sparse) as again:
         for rows in writer.order(folder.rows_of_block):
-            again.add(_rows(whole, rows))
+            again.add(replace(whole, items=whole.X[rows], grouping=None, **whole.of_rows(rows)))
             report("sorting", again.n_rows)
     if again.scattered():
         raise DataError("two query ids could not be told apart: convert again", field="qid")
     shutil.rmtree(unsorted)
     return again
-
-
-def _rows(whole: Lists, rows: NDArray[np.int64]) -> Lists:
-    """Some rows of lists, which need not stand together."""
-
-    def of(column: NDArray[Any] | None) -> Any:
-        return None if column is None else column[rows]
-
-    return Lists(
-        whole.X[rows],
-        of(whole.labels),
-        whole.qid[rows],
-        of(whole.docid),
-        whole.feature_names,
-        whole.zero_based,
-        scores=of(whole.scores),
-        losses=of(whole.losses),
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
-
-if TYPE_CHECKING:
-    import scipy.sparse as sp
-
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
-
 from didyma.files import PathName
 from didyma.values import kind_of
 
 if TYPE_CHECKING:
+    import scipy.sparse as sp
+
     from didyma.data.lists import Lists
 
-
 BLOCK = 1 << 22  # entries that are looked at at a time
-_CHECKED = "_didyma_checked"
+CHECKED = "_didyma_checked"  # an attribute of sparse matrices that `as_csr` has seen
 
 Matrix: TypeAlias = "NDArray[Any] | sp.csr_array"
 
@@ -67,7 +61,7 @@ def as_csr(X: Any, *, field: str = "X") -> sp.csr_array:
     Traceback (most recent call last):
     didyma.errors.DataError: X: expected column indices from 0 to 1, found 7
     """
-    if getattr(X, _CHECKED, False):
+    if getattr(X, CHECKED, False):
         return X
     if X.ndim != 2:
         raise DataError(f"expected a matrix, found shape {X.shape}", field=field)
@@ -103,7 +97,7 @@ def as_csr(X: Any, *, field: str = "X") -> sp.csr_array:
     if len(rows.data) > n_entries or any(p.dtype != index for p in (rows.indices, rows.indptr)):
         parts = rows.data[:n_entries], rows.indices[:n_entries].astype(index)
         rows = sp.csr_array((*parts, rows.indptr.astype(index)), shape=rows.shape)
-    setattr(rows, _CHECKED, True)  # what is mapped from a disk should be read once
+    setattr(rows, CHECKED, True)  # what is mapped from a disk should be read once
     return rows
 
 
@@ -240,7 +234,11 @@ class Columns:
         if data.features == self:
             return data
         if self.names is not None and data.feature_names is not None:
-            return self._chosen(data, self.names, data.feature_names, path)
+            place = {name: k for k, name in enumerate(data.feature_names)}
+            if missing := [name for name in self.names if name not in place]:
+                raise DataError(f"expected also the features {', '.join(missing)}", path=path)
+            columns = data.X[:, [place[name] for name in self.names]]
+            return replace(data, items=columns, feature_names=self.names)
         if None not in (self.zero_based, data.zero_based) and self.zero_based != data.zero_based:
             raise DataError(
                 f"expected features that count from {int(not self.zero_based)}, found some that "
@@ -256,18 +254,6 @@ class Columns:
             feature_names=self.names,
             zero_based=data.zero_based if self.zero_based is None else self.zero_based,
         )
-
-    @staticmethod
-    def _chosen(
-        data: Lists,
-        names: tuple[str, ...],
-        present: tuple[str, ...],
-        path: PathName | None,
-    ) -> Lists:
-        place = {name: k for k, name in enumerate(present)}
-        if missing := [name for name in names if name not in place]:
-            raise DataError(f"expected also the features {', '.join(missing)}", path=path)
-        return replace(data, items=data.X[:, [place[name] for name in names]], feature_names=names)
 
 
 class MappedFiles:

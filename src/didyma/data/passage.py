@@ -152,10 +152,10 @@ def _checked(value: Any, field: str) -> str | int:
 
 
 TEXT = "text"  # what the text of a document is called that is nothing else
-Fail = Callable[[int, str, str], NoReturn]  # raises the error about a row, a field and a problem
+Fail = Callable[[str, int, str], NoReturn]  # raises the error about a field, a row and a problem
 
 
-def fail_in_document(row: int, field: str, problem: str) -> NoReturn:
+def fail_in_document(field: str, row: int, problem: str) -> NoReturn:
     """Raise the error about a field of a document that stands in no file."""
     raise DataError(problem, field=f"document {row}, {field}")
 
@@ -176,8 +176,8 @@ def _record(document: Any, row: int, fail: Fail) -> dict[str, Any]:
     if isinstance(document, str):
         return {TEXT: document}
     if not isinstance(document, Mapping):
-        fail(row, TEXT, f"expected a text or an object with one, found {kind_of(document)}")
+        fail(TEXT, row, f"expected a text or an object with one, found {kind_of(document)}")
     for name in document:
         if not isinstance(name, str):
-            fail(row, repr(name), "expected names that are texts")
+            fail(repr(name), row, "expected names that are texts")
     return flattened(document)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data.attributes import Attributes
-from didyma.data.lists import Groups, Lists
-from didyma.data.matrix import is_sparse
+from didyma.data.lists import ROW_COLUMNS, Groups, Lists
+from didyma.data.matrix import CHECKED, is_sparse
 from didyma.errors import DataError
 
 
@@ -39,9 +39,8 @@ def whole_queries(parts: Iterable[Lists]) -> Iterator[Lists]:
             pending.append(part)
             continue
         if first[-1] > 0 or pending:
-            yield concatenate(
-                [*pending, *([slice_rows(part, 0, int(first[-1]))] if first[-1] else [])]
-            )
+            whole = [slice_rows(part, 0, int(first[-1]))] if first[-1] else []
+            yield concatenate([*pending, *whole])
         pending = [slice_rows(part, int(first[-1]), len(part))]
     if pending:
         yield concatenate(pending)
@@ -65,45 +64,48 @@ def rebatch(size: int, parts: Iterable[Lists]) -> Iterator[Lists]:
 
 
 def collect(parts: Iterable[Lists]) -> Lists:
-    """All rows as one, of dense features; the matrix grows in its place and is never held twice."""
-    X, names, without_items = np.empty(0), None, list[Lists]()
-    for part in parts:
-        rows: Any = part.X
-        if not without_items:
-            X, names = np.empty((0, rows.shape[1]), rows.dtype), part.feature_names
-        n_rows = len(X)
-        X.resize((n_rows + len(rows), rows.shape[1]), refcheck=False)
-        X[n_rows:] = rows
-        without_items.append(part.with_items(np.empty((len(rows), 0))))
-    return replace(concatenate(without_items), items=X, feature_names=names)
+    """All rows as one; the matrix grows in its place and is never held twice."""
+    parts = iter(parts)
+    first, second = next(parts), next(parts, None)
+    if second is None:
+        return first
+    arrays: list[NDArray[Any]] = []  # the matrix, or entries and their columns of a sparse one
+    starts, others = [np.zeros(1, np.int64)], list[Lists]()
+    for part in chain([first, second], parts):
+        X: Any = part.X
+        if is_sparse(X):
+            starts.append(starts[-1][-1] + X.indptr[1:])
+        rows = [X.data, X.indices] if is_sparse(X) else [X]
+        arrays = arrays or [array[:0].copy() for array in rows]
+        for array, more in zip(arrays, rows):
+            size = len(array)
+            array.resize((size + len(more), *array.shape[1:]), refcheck=False)
+            array[size:] = more
+        others.append(replace(part, items=np.empty((len(part), 0)), feature_names=None))
+    items: Any = arrays[0]
+    if is_sparse(first.X):
+        from scipy.sparse import csr_array
+
+        indptr = np.concatenate(starts)
+        indptr = indptr.astype(np.int32) if indptr[-1] < 2**31 else indptr
+        items = csr_array((*arrays, indptr), shape=(len(indptr) - 1, first.X.shape[1]))
+        setattr(items, CHECKED, True)  # as its parts are
+    return replace(concatenate(others), items=items, feature_names=first.feature_names)
 
 
 def slice_rows(part: Lists, start: int, stop: int) -> Lists:
     """Rows that stand together."""
-
-    def of(column: Any) -> Any:
-        return None if column is None else column[start:stop]
-
     if (start, stop) == (0, len(part)):
         return part
-    return replace(
-        part,
-        items=part.X[start:stop],
-        labels=of(part.labels),
-        qid=of(part.qid),
-        docid=of(part.docid),
-        scores=of(part.scores),
-        losses=of(part.losses),
-        attributes=part.attributes[np.arange(start, stop)] if part.attributes else None,
-        grouping=None,
-    )
+    rows = slice(start, stop)
+    return replace(part, items=part.X[rows], grouping=None, **part.of_rows(rows))
 
 
 def concatenate(parts: Sequence[Lists]) -> Lists:
     """Rows of several blocks as one; a query that goes on has the text of its first block."""
     if len(parts) == 1:
         return parts[0]
-    qid = np.concatenate([part.qid for part in parts])
+    columns = {name: _joined([getattr(part, name) for part in parts]) for name in ROW_COLUMNS}
     queries = None
     if parts[0].queries is not None:
         text_of = {
@@ -111,16 +113,12 @@ def concatenate(parts: Sequence[Lists]) -> Lists:
             for part in reversed(parts)
             for name, text in zip(part.groups.names.tolist(), part.queries or ())
         }
-        queries = [text_of[name] for name in Groups.from_qid(qid).names.tolist()]
+        queries = [text_of[name] for name in Groups.from_qid(columns["qid"]).names.tolist()]
     return replace(
         parts[0],
         items=_stacked([part.items for part in parts]),
-        labels=_joined([part.labels for part in parts]),
-        qid=qid,
-        docid=_joined([part.docid for part in parts]),
+        **columns,
         queries=queries,
-        scores=_joined([part.scores for part in parts]),
-        losses=_joined([part.losses for part in parts]),
         attributes=Attributes.concatenate([part.attributes for part in parts]),
         grouping=None,
     )

@@ -19,7 +19,6 @@ from didyma.data.field_kinds import (
     TITLE,
     FieldKind,
     category_column,
-    column_of,
     infer_kinds,
     number_column,
     text_column,
@@ -28,7 +27,7 @@ from didyma.data.field_kinds import (
 from didyma.data.json_lines import number_of
 from didyma.data.passage import TEXT, Fail, Passage, fail_in_document, flattened, id_of, records_of
 from didyma.data.text_columns import text_array
-from didyma.errors import DataError, LeftOutWarning, warn
+from didyma.errors import DataError, warn_left_out
 from didyma.files import PathName
 from didyma.values import shown
 
@@ -184,11 +183,12 @@ class Schema(NamedTuple):
         texts = [name for name, *_ in self.of_role("text")] or [self.main]
         records, unknown = self._named(records_of(documents, fail))
         report = SchemaReport({}, unknown)
-        read = {name: text_column(column_of(name, records), name, fail) for name in texts}
+        columns = {name: [record.get(name) for record in records] for name in texts}
+        read = {name: text_column(values, name, fail) for name, values in columns.items()}
         signals: dict[str, NDArray[Any]] = {}
         vectors = None
         for name, role, _, kind, dimension in self.of_role("signal", "category", "vector"):
-            values = column_of(name, records)
+            values = [record.get(name) for record in records]
             if role == "vector":
                 vectors = vector_column(values, name, dimension, fail)
                 empty = np.isnan(vectors).any(axis=1)
@@ -211,12 +211,12 @@ class Schema(NamedTuple):
         What is an id, a label or a score by its name is not unknown.
         """
         main = self.main
-        known = {main, *(field.name for field in self.fields)}
+        declared = {main, *(field.name for field in self.fields)}
         texts: dict[tuple[str, ...], str | None] = {}  # by the fields of a document
         counts = Counter(map(tuple, records))
         unknown: Counter[str] = Counter()
         for names, n_documents in counts.items():
-            others = [name for name in names if name not in known]
+            others = [name for name in names if name not in declared]
             text = known_as("passage", others) if main not in names else None
             if text is not None:
                 texts[names] = text
@@ -238,8 +238,7 @@ class Schema(NamedTuple):
         """Say which fields do not count, unless the caller wanted it so."""
         left = [f"{name} ({why})" for name, _, why, kind, _ in self.of_role("ignored") if not kind]
         if left:
-            place = "" if path is None else f"{path}: "
-            warn(f"{place}fields that are left out: {', '.join(left)}", LeftOutWarning)
+            warn_left_out(f"fields that are left out: {', '.join(left)}", path)
 
     def table(self) -> list[tuple[str, str, str]]:
         """Name, role and reason of each field."""
@@ -311,9 +310,7 @@ class FieldChoice(NamedTuple):
             schema.warn_of_ignored(path)
         texts, attributes, report = schema.read(documents, fail=fail)
         if self.schema is not None and report.unknown:
-            place = "" if path is None else f"{path}: "
-            unknown = ", ".join(report.unknown)
-            warn(f"{place}fields that the model does not know: {unknown}", LeftOutWarning)
+            warn_left_out(f"fields that the model does not know: {', '.join(report.unknown)}", path)
         return texts, attributes if schema.has_attributes else None
 
 

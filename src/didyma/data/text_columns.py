@@ -154,14 +154,24 @@ class TextBlock:
                 self.fail(start, field, "expected UTF-8 text")
         return text_array(decoded)
 
-    def numbers(self, spans: NDArray[np.int64], field: str) -> NDArray[np.float64]:
-        """The finite number in each span (start, stop)."""
+    def parse_numbers(
+        self, spans: NDArray[np.int64], delimiter: bytes = b" "
+    ) -> tuple[NDArray[np.float64], int]:
+        """The number in each span, and which is the first that holds none, or −1."""
         from didyma._core.data import numbers
 
+        codes = self.codes
+        if delimiter != b" ":  # what ends a number for the parser
+            codes = np.frombuffer(self.text.replace(delimiter, b" "), np.uint8)
         values, unsure = np.empty(len(spans)), np.empty(len(spans), np.int64)
-        wrong, n_unsure = numbers(self.codes, np.ascontiguousarray(spans), values, unsure)
+        wrong, n_unsure = numbers(codes, np.ascontiguousarray(spans), values, unsure)
         for row in unsure[:n_unsure].tolist():
             values[row] = float(self.text[slice(*spans[row])])
+        return values, int(wrong)
+
+    def numbers(self, spans: NDArray[np.int64], field: str) -> NDArray[np.float64]:
+        """The finite number in each span (start, stop)."""
+        values, wrong = self.parse_numbers(spans)
         infinite = np.flatnonzero(np.isinf(values[: wrong if wrong >= 0 else None]))
         if wrong >= 0 or len(infinite):
             start, stop = spans[infinite[0] if len(infinite) else wrong].tolist()

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.lists import Groups, Lists
-from didyma.data.text_columns import TextBlock, distinct
+from didyma.data.text_columns import TextBlock, distinct, first_repeated, text_array
 from didyma.errors import DataError
 from didyma.files import PathName, replace_when_done
 
@@ -159,46 +159,45 @@ def join(runs: Sequence[Run], qrels: Qrels, *, missing: float | None = None) -> 
     >>> data.docid.tolist(), data.X.tolist(), data.y.tolist()
     (['d1', 'd2', 'd3'], [[3.0, 9.0], [2.0, 9.0], [2.0, 9.0]], [0.0, 0.0, 1.0])
     """
-    tags = tuple(run.tag for run in runs)
-    if len(set(tags)) < len(tags):
-        raise DataError(f"expected runs with different tags, found {', '.join(tags)}", field="tag")
-
-    # Judged queries come first, so theirs are the lowest numbers; likewise retrieved documents.
-    qid = np.concatenate([qrels.qid, *(run.qid for run in runs)])
-    query, first_of_query = distinct(qid)
-    n_queries = int(np.count_nonzero(first_of_query < len(qrels)))
-    query_judged, query = query[: len(qrels)], query[len(qrels) :]
-    of_judged = np.flatnonzero(query < n_queries)
-    if not len(of_judged):
+    qid, docid, X = score_columns(runs)
+    # Judged queries come first, so theirs are the lowest numbers.
+    query, first = distinct(np.concatenate([qrels.qid, qid]))
+    n_judged, query = int(np.count_nonzero(first < len(qrels))), query[len(qrels) :]
+    rows = np.flatnonzero(query < n_judged)
+    if not len(rows):
         raise DataError("expected runs with documents of judged queries, found none")
-    query = query[of_judged]
-    docid = np.concatenate([run.docid for run in runs])[of_judged]
-    row, first = distinct(
-        np.concatenate([query, query_judged]), np.concatenate([docid, qrels.docid])
+    rows = rows[np.argsort(query[rows], kind="stable")]
+    qid, docid, X, query = qid[rows], docid[rows], X[rows], query[rows]
+    for run, scores in zip(runs, X.T):
+        absent = np.isnan(scores)
+        least = np.full(n_judged, np.inf)
+        np.fmin.at(least, query, scores)
+        least[np.isinf(least)] = run.score.min(initial=np.inf)
+        scores[absent] = least[query[absent]] if missing is None else missing
+    number, _ = distinct(np.concatenate([qid, qrels.qid]), np.concatenate([docid, qrels.docid]))
+    judged = number[len(rows) :]
+    retrieved = judged < len(rows)
+    y = np.zeros(len(rows))
+    y[judged[retrieved]] = qrels.relevance[retrieved]
+    return Lists(X, y, qid, docid, tuple(run.tag for run in runs))
+
+
+def score_columns(
+    runs: Sequence[Run],
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
+    """Query and document of the pairs that any run has, and the score by each run, NaN for none."""
+    if (again := first_repeated([run.tag for run in runs])) is not None:
+        raise DataError(f"expected runs with different tags, found {again!r} again", field="tag")
+    qid, docid = (
+        np.concatenate([text_array([]), *(getattr(run, name) for run in runs)])
+        for name in ("qid", "docid")
     )
-    first = first[first < len(of_judged)]
-    row, row_judged = row[: len(of_judged)], row[len(of_judged) :]
-
-    X = np.empty((len(first), len(runs)))
-    begin = np.cumsum([0, *map(len, runs)])
-    for run, scores, start in zip(runs, X.T, begin.tolist()):
-        span = slice(*np.searchsorted(of_judged, [start, start + len(run)]))
-        scores_here = run.score[of_judged[span] - start]
-        if missing is None:
-            least = np.full(n_queries, np.inf)
-            np.minimum.at(least, query[span], scores_here)
-            least[np.isinf(least)] = run.score.min(initial=np.inf)
-            scores[:] = least[query[first]]
-        else:
-            scores[:] = missing
-        scores[row[span]] = scores_here
-    y = np.zeros(len(first))
-    retrieved = row_judged < len(first)
-    y[row_judged[retrieved]] = qrels.relevance[retrieved]
-
-    order = np.argsort(query[first], kind="stable")
-    names = qid[first_of_query][query[first]]
-    return Lists(X[order], y[order], names[order], docid[first][order], tags)
+    number, first = distinct(qid, docid)
+    scores = np.full((len(first), len(runs)), np.nan)
+    ends = np.cumsum([len(run) for run in runs])
+    for run, column, rows in zip(runs, scores.T, np.split(number, ends[:-1])):
+        column[rows] = run.score
+    return qid[first], docid[first], scores
 
 
 def _without_header(source: TextBlock) -> TextBlock:

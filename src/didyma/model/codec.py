@@ -200,8 +200,8 @@ def encode(model: Any) -> State:
         empty: Record = {"parameters": {}, "lost": {}, "attributes": {}}
         return _contiguous(arrays), {"class": name, **empty, "state": state, "n_features": None}
     if name not in CLASSES or class_of(name) is not type(model):
-        known = ", ".join(CLASSES)
-        raise DataError(f"a {name} cannot be saved in a model file; what can is {known}")
+        savable = ", ".join(CLASSES)
+        raise DataError(f"a {name} cannot be saved in a model file; what can is {savable}")
     declared = declaration(name)
     transient = getattr(declared, "_transient", ())
     values = model.get_params(deep=False).items()
@@ -244,7 +244,7 @@ def record_of(
     return _contiguous(arrays), {
         "class": name,
         **_described(name, parameters),
-        "attributes": {key: checked_plain(own, f"{name}.{key}") for key, own in attributes.items()},
+        "attributes": {key: checked_plain(attributes[key], f"{name}.{key}") for key in attributes},
         "parts": {key: record for key, (_, record) in parts.items()},
         "arrays": {key: list(family) for key, family in families.items()},
         "n_features": n_features,
@@ -260,8 +260,8 @@ def check(record: Record, arrays: Tensors) -> None:
     package.
     """
     if _name(record) == "Pipeline":
-        for inner, own in _inner_steps(record, arrays):
-            check(inner, own)
+        for step, own_arrays in _inner_steps(record, arrays):
+            check(step, own_arrays)
     elif record.get("n_features") is not None:
         _parameters(record)
         _learned(record, arrays)
@@ -277,8 +277,9 @@ def decode(record: Record, arrays: Tensors) -> Any:
         return cls.from_state(arrays, record["state"])
     parameters = _parameters(record)
     if name == "Pipeline":
-        built = [decode(inner, own) for inner, own in _inner_steps(record, arrays)]
-        return cls([(step, own) for (step, _), own in zip(record["steps"], built)], **parameters)
+        steps = [decode(*step) for step in _inner_steps(record, arrays)]
+        names = [step for step, _ in record["steps"]]
+        return cls([*zip(names, steps)], **parameters)
     estimator = cls(**parameters)
     for attribute, value in _learned(record, arrays).items():
         setattr(estimator, attribute, value)
@@ -316,7 +317,7 @@ def _inner_steps(record: Record, arrays: Tensors) -> Iterator[tuple[Record, Tens
 
 def _parameters(record: Record) -> Record:
     """The parameters of a record, if they are those of its class; lists of JSON are tuples."""
-    values = {RENAMED.get(key, key): own for key, own in record.get("parameters", {}).items()}
+    values = {RENAMED.get(key, key): value for key, value in record.get("parameters", {}).items()}
     lost = {key: Lost(what) for key, what in record.get("lost", {}).items()}
     check_parameters(declaration(record["class"]), values)
     return {key: tuples(value) for key, value in values.items()} | lost
@@ -333,20 +334,20 @@ def _learned(record: Record, arrays: Tensors) -> Record:
     sizes |= {key: len(value) for key, value in attributes.items() if isinstance(value, list)}
     sizes["n_features"] = record["n_features"]
     arrays = {key: array for key, array in arrays.items() if key.partition("/")[0] not in parts}
-    found: Record = {}
+    learned: Record = {}
     for key, field in declared.items():
         if key in arrays:
-            found[key] = field.check_array(arrays.pop(key), sizes)
+            learned[key] = field.check_array(arrays.pop(key), sizes)
         elif key in families:
-            found[key] = {member: arrays.pop(f"{key}/{member}") for member in families[key]}
+            learned[key] = {member: arrays.pop(f"{key}/{member}") for member in families[key]}
         elif key in attributes:
-            found[key] = field.check_plain(attributes[key])
+            learned[key] = field.check_plain(attributes[key])
         elif key not in parts:
             raise ValueError(f"{field.place} is missing")
     names = (*attributes, *parts, *families)
     if unknown := [*arrays, *(key for key in names if key not in declared)]:
         raise ValueError(f"{name} has no {', '.join(unknown)}")
-    return found
+    return learned
 
 
 def _check_columns(record: Record) -> None:

@@ -306,43 +306,41 @@ def summary_of(estimator: Any) -> dict[str, Any]:
 
 def is_plain(value: Any) -> bool:
     """Whether `plain` can make JSON of a value."""
-    if isinstance(value, Mapping):
-        return all(isinstance(key, str) and is_plain(value[key]) for key in value)
-    if isinstance(value, (list, tuple)):
-        return all(map(is_plain, value))
-    if isinstance(value, np.ndarray):
-        return value.dtype.kind in "biufU"
-    if value is None or isinstance(value, (bool, int, float, str, np.generic)):
-        return True
-    return text_of(value) is not None
-
-
-def text_of(value: Any) -> str | None:
-    """The text that restores a value whole, as users type it, if there is one."""
-    for cls in type(value).__mro__:
-        if reader := READERS.get(f"{cls.__module__}.{cls.__qualname__}"):
-            module, _, function = reader.rpartition(".")
-            try:
-                read = getattr(import_module(module), function)(str(value))
-            except DataError:
-                return None
-            return str(value) if read == value else None
-    return None
+    try:
+        plain(value)
+    except _Misfit:
+        return False
+    return True
 
 
 def plain(value: Any) -> Any:
     """JSON for a plain value."""
     if isinstance(value, Mapping):
+        _require(all(isinstance(key, str) for key in value))
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):
+        _require(value.dtype.kind in "biufU")
         return value.tolist()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    return text_of(value)
+    return _text_of(value)
+
+
+def _text_of(value: Any) -> str:
+    """The text that restores a value whole, as users type it."""
+    for cls in type(value).__mro__:
+        if reader := READERS.get(f"{cls.__module__}.{cls.__qualname__}"):
+            module, _, function = reader.rpartition(".")
+            try:
+                _require(getattr(import_module(module), function)(str(value)) == value)
+            except DataError:
+                break
+            return str(value)
+    raise _Misfit
 
 
 def tuples(value: Any) -> Any:
@@ -351,8 +349,9 @@ def tuples(value: Any) -> Any:
 
 
 def checked_plain(value: Any, place: str) -> Any:
-    """The same, or an error that says where the value is that has no JSON."""
-    if not is_plain(value):
+    """JSON for a plain value, or an error that says where the value is that has none."""
+    try:
+        return plain(value)
+    except _Misfit:
         problem = f"a value of type {type(value).__name__} cannot be saved in a model file"
-        raise DataError(problem, field=place)
-    return plain(value)
+        raise DataError(problem, field=place) from None

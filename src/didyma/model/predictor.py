@@ -323,8 +323,8 @@ def version_of(model: Any) -> ModelVersion:
     """
     if isinstance(model, (str, PathLike)):
         return Model.read(model).version
-    known: ModelVersion | None = getattr(model, "version_", None)
-    return Model.of(model).version if known is None else known
+    version: ModelVersion | None = getattr(model, "version_", None)
+    return Model.of(model).version if version is None else version
 
 
 def save(

@@ -191,5 +191,5 @@ class _Pipeline:
 
 
 FOREIGN: dict[str, type] = {
-    own.__name__[1:]: own for own in (_MaxAbsScaler, _MinMaxScaler, _Pipeline, _StandardScaler)
+    cls.__name__[1:]: cls for cls in (_MaxAbsScaler, _MinMaxScaler, _Pipeline, _StandardScaler)
 }

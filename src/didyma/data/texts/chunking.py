@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from didyma.data.passage import Passage
-from didyma.errors import DataError, LeftOutWarning, warn
+from didyma.errors import DataError, warn_left_out
 from didyma.files import PathName, read_lines
 
 LONGEST = 200  # words, as many as a reranker reads at a time
@@ -58,7 +58,7 @@ def read_folder(folder: PathName) -> Iterator[Passage]:
     if not paths:
         raise DataError(f"expected a corpus, or text files ({', '.join(SUFFIXES)})", path=folder)
     if others:
-        warn(f"{folder}: left out {others} files that are no texts by name", LeftOutWarning)
+        warn_left_out(f"left out {others} files that are no texts by name", folder)
     for path in paths:
         yield from read(path, path.relative_to(folder).as_posix())
 

@@ -29,10 +29,10 @@ from didyma.data.column_roles import known_as
 from didyma.data.lists import Lists
 from didyma.data.passage import Passage, flattened
 from didyma.data.schema import RUN, FieldChoice, Schema, stacked
-from didyma.data.text_columns import distinct, text_array
+from didyma.data.text_columns import text_array
 from didyma.data.texts import by_id
-from didyma.data.trec import Qrels, Run, read_qrels, read_run
-from didyma.errors import DataError, LeftOutWarning, placed, warn
+from didyma.data.trec import Qrels, Run, read_qrels, read_run, score_columns
+from didyma.errors import DataError, placed, warn_left_out
 from didyma.files import PathName, format_suffix
 
 PASSAGES = ("corpus", "collection", "passages", "documents")
@@ -113,24 +113,24 @@ class TextCollection:
         if isinstance(first_stage, Engine):
             return self._retrieved(first_stage, depth)
         retriever = first_stage.fit(list(self.passages.values()))
-        found = retriever.top(list(self.queries.values()), depth)
+        answers = retriever.top(list(self.queries.values()), depth)
         names = text_array(list(self.passages))
-        asked = self._asked([names[places] for places, _ in found])
-        scores = np.concatenate([np.zeros(0), *(scores for _, scores in found)])
+        asked = self._asked([names[places] for places, _ in answers])
+        scores = np.concatenate([np.zeros(0), *(scores for _, scores in answers)])
         return replace(self, runs=(Run(*asked, scores, "bm25"),))
 
     def _retrieved(self, engine: Engine, depth: int) -> TextCollection:
-        found = [engine.retrieve(query, depth) for query in self.queries.values()]
+        answers = [engine.retrieve(query, depth) for query in self.queries.values()]
         passages: dict[str, Passage] = {}
-        for passage in (passage for one in found for passage in one.passages):
+        for passage in (passage for one in answers for passage in one.passages):
             if passage.id is None:
                 raise DataError("expected an id of each passage, found none", field="id")
             passages[str(passage.id)] = passage
-        docid = [text_array([str(passage.id) for passage in one.passages]) for one in found]
+        docid = [text_array([str(passage.id) for passage in one.passages]) for one in answers]
         asked = self._asked(docid)
-        stages = found[0].stages if found else ()
+        stages = answers[0].stages if answers else ()
         runs = tuple(
-            Run(*asked, np.concatenate([one.stages[stage] for one in found]), stage)
+            Run(*asked, np.concatenate([one.stages[stage] for one in answers]), stage)
             for stage in stages
         )
         texts = {name: passage.text for name, passage in passages.items()}
@@ -139,7 +139,7 @@ class TextCollection:
 
     def _asked(self, docid: list[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Ids of queries and passages of a run, given the passages of each query."""
-        qid = np.repeat(text_array(list(self.queries)), [len(own) for own in docid])
+        qid = np.repeat(text_array(list(self.queries)), [len(names) for names in docid])
         return qid, np.concatenate([text_array([]), *docid])
 
     def lists(self, choice: FieldChoice | None = None) -> Lists:
@@ -202,7 +202,7 @@ class TextCollection:
             return [self.passages[name] for name in docid], None
         names = list(dict.fromkeys(docid))
 
-        def fail(row: int, field: str, problem: str) -> NoReturn:
+        def fail(field: str, row: int, problem: str) -> NoReturn:
             raise DataError(problem, path=self.path, field=f"passage {names[row]}, {field}")
 
         records = [self.records.get(name, self.passages[name]) for name in names]
@@ -248,7 +248,7 @@ class _LeftOut:
 
     def say(self, path: PathName) -> None:
         if self._counts:
-            warn(f"{path}: left out {', '.join(self._counts)}", LeftOutWarning)
+            warn_left_out(f"left out {', '.join(self._counts)}", path)
 
 
 def read_files(
@@ -301,8 +301,7 @@ def _query_vectors(queries: Mapping[str, Passage], path: PathName) -> dict[str, 
             key for key, value in query.metadata.items() if value and key != vector
         )
     if unread:
-        names = ", ".join(unread)
-        warn(f"{path}: fields of queries that are left out: {names}", LeftOutWarning)
+        warn_left_out(f"fields of queries that are left out: {', '.join(unread)}", path)
     return vectors
 
 
@@ -417,7 +416,7 @@ def join_runs(
     >>> lexical = Run(np.array(["q", "q"]), np.array(["d1", "d2"]), np.array([3.0, 2.0]), "bm25")
     >>> dense = Run(np.array(["q"]), np.array(["d2"]), np.array([0.5]), "dense")
     >>> pairs, scores = join_runs([lexical, dense], "a folder")
-    >>> pairs.docid.tolist(), {tag: own.tolist() for tag, own in scores.items()}
+    >>> pairs.docid.tolist(), {tag: scores[tag].tolist() for tag in scores}
     (['d1', 'd2'], {'bm25': [3.0, 2.0], 'dense': [nan, 0.5]})
     """
     trained = [] if schema is None else [one.name for one in schema.fields if one.reason == RUN]
@@ -425,21 +424,12 @@ def join_runs(
         _check_tags([run.tag for run in runs], trained, path)
     elif len(runs) == 1:
         return runs[0], {}
-    qid, docid = (np.concatenate([getattr(run, name) for run in runs]) for name in ("qid", "docid"))
-    code, place = distinct(qid, docid)
-    begin = np.cumsum([0, *map(len, runs)])
-    signals: dict[str, NDArray[np.float64]] = {}
-    for run, start in zip(runs, begin.tolist()):
-        if run.tag in signals:
-            raise DataError(f"expected runs with different tags, found {run.tag!r} again")
-        scores = np.full(len(place), np.nan)
-        scores[code[start : start + len(run)]] = run.score
-        signals[run.tag] = scores
+    qid, docid, scores = score_columns(runs)
+    signals = {run.tag: column for run, column in zip(runs, scores.T)}
     if schema is not None and not trained:
-        tags = ", ".join(signals)
-        warn(f"{path}: scores that the model was not trained with: {tags}", LeftOutWarning)
+        warn_left_out(f"scores that the model was not trained with: {', '.join(signals)}", path)
         signals = {}
-    return Run(qid[place], docid[place], np.zeros(len(place)), runs[0].tag), signals
+    return Run(qid, docid, np.zeros(len(qid)), runs[0].tag), signals
 
 
 def _check_tags(tags: Sequence[str], trained: Sequence[str], path: PathName) -> None:
@@ -450,7 +440,7 @@ def _check_tags(tags: Sequence[str], trained: Sequence[str], path: PathName) -> 
             raise DataError(f"{expected}, found {tag!r}", path=path, field="run")
     if missing := [tag for tag in trained if tag not in tags]:
         absent = f"no run {', '.join(missing)}, which the model was trained with"
-        warn(f"{path}: {absent}: its scores are missing", LeftOutWarning)
+        warn_left_out(f"{absent}: its scores are missing", path)
 
 
 def with_runs(attributes: Attributes | None, signals: dict[str, NDArray[np.float64]]) -> Attributes:

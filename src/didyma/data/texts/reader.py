@@ -10,12 +10,14 @@ Lists(2 rows of str, 1 queries)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
 from didyma.data.column_roles import Roles
 from didyma.data.lists import Lists
 from didyma.data.schema import FieldChoice, FieldOptions, Schema
+from didyma.data.text_columns import text_array
 from didyma.data.texts import collection, qa
 from didyma.data.texts import json_lines as json_texts
 from didyma.data.texts import table as text_table
@@ -93,12 +95,12 @@ def read(
         if any((place / name).exists() for name in qa.FILES):
             return qa.read_trecqa(place)
         indexed = isinstance(first_stage, Engine)
-        found = collection.read_folder(
+        texts = collection.read_folder(
             place, part=part, run=run, indexed=indexed, fields=choice.texts
         )
-        if not found.runs and first_stage is not None:
-            found = found.with_candidates(first_stage, depth)
-        return found.lists(choice)
+        if not texts.runs and first_stage is not None:
+            texts = texts.with_candidates(first_stage, depth)
+        return texts.lists(choice)
     if isinstance(first_stage, Engine):
         raise DataError("expected a folder of queries and judgements beside an index", path=path)
     suffix = format_suffix(path)
@@ -166,7 +168,9 @@ def _read_tabs(path: PathName, roles: Roles, choice: FieldChoice) -> Lists:
         return text_table.read(path, roles, choice)
     if len(header) == len(qa.COLUMNS):
         _check_nameless(path, roles)
-        return qa.read_wikiqa(path)
+        lists = qa.read_wikiqa(path)
+        names = text_array([str(n + 1) for n in range(len(lists.groups))])  # as below a header
+        return replace(lists, qid=names[lists.groups.codes], grouping=None)
     raise DataError(f"expected {KNOWN}, found {len(header)} other fields", path=path, line=1)
 
 

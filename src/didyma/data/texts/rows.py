@@ -11,7 +11,7 @@ from didyma.data.attributes import Attributes
 from didyma.data.lists import Lists
 from didyma.data.schema import FieldChoice, stacked
 from didyma.data.text_columns import text_array
-from didyma.errors import DataError, LeftOutWarning, warn
+from didyma.errors import DataError, warn_left_out
 from didyma.files import PathName
 
 
@@ -129,16 +129,13 @@ class TextRows:
         if not self._texts:
             raise DataError("expected queries and passages, found none", path=self.path)
         if self.n_empty:
-            place = "" if self.path is None else f"{self.path}: "
-            warn(f"{place}{self.n_empty} queries without passages are left out", LeftOutWarning)
+            warn_left_out(f"{self.n_empty} queries without passages are left out", self.path)
         if self._n_differing:
-            place = "" if self.path is None else f"{self.path}: "
             problem = f"{self._n_differing} passages come again with other fields: the first count"
-            warn(f"{place}{problem}", LeftOutWarning)
+            warn_left_out(problem, self.path)
         if self.unread:
-            place = "" if self.path is None else f"{self.path}: "
             fields = ", ".join(self.unread)
-            warn(f"{place}fields of queries that are left out: {fields}", LeftOutWarning)
+            warn_left_out(f"fields of queries that are left out: {fields}", self.path)
         texts, attributes = self._read_documents()
         has_ids = self._first["qid"] is not None
         names = list(self._number) if has_ids else [str(n + 1) for n in range(len(self._queries))]
@@ -181,7 +178,7 @@ class TextRows:
                 raise
             raise DataError(error.problem, path=self.path, field=error.field) from None
 
-    def _fail_in_document(self, row: int, field: str, problem: str) -> NoReturn:
+    def _fail_in_document(self, field: str, row: int, problem: str) -> NoReturn:
         line, place = self._places[row]
         self._fail(line, f"{place}, {field}" if place else field, problem)
 

@@ -52,7 +52,9 @@ def read(path: PathName, roles: Roles | None = None, choice: FieldChoice | None 
     )
     columns = {role: values[:, k].tolist() for k, role in enumerate(numeric)}
     columns |= {role: column.tolist() for role, column in zip(textual, texts)}
-    further = {name: _lists_in(own.tolist()) for name, own in zip(others, texts[len(textual) :])}
+    further = {
+        name: _lists_in(column.tolist()) for name, column in zip(others, texts[len(textual) :])
+    }
     if QUERY_VECTOR in columns:
         columns[QUERY_VECTOR] = _lists_in(columns[QUERY_VECTOR])
 
