@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -19,6 +20,8 @@ using std::int64_t;
 using std::uint32_t;
 using std::uint64_t;
 using std::uint8_t;
+
+constexpr double INF = std::numeric_limits<double>::infinity();
 
 #ifdef DIDYMA_CHECKED
 constexpr bool CHECKED = true;

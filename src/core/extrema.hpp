@@ -2,42 +2,35 @@
 // not depend on the order.
 #pragma once
 
-#include <limits>
-
 #include "sums.hpp"
 
 namespace didyma {
 
-constexpr double INF = std::numeric_limits<double>::infinity();
-
-// −∞ of none.
-inline double largest(Span<const double> values) {
+// The first of all numbers in the order of `before`; `none` of an empty run.
+template <class Before>
+double first_of(Span<const double> values, double none, Before before) {
     double best[STRANDS];
-    std::fill(best, best + STRANDS, -INF);
+    std::fill(best, best + STRANDS, none);
     const double* x = values.data();
     int64_t i = 0;
     for (; i + STRANDS <= values.size(); i += STRANDS) {
-        for (int64_t s = 0; s < STRANDS; ++s) best[s] = x[i + s] > best[s] ? x[i + s] : best[s];
+        for (int64_t s = 0; s < STRANDS; ++s)
+            best[s] = before(x[i + s], best[s]) ? x[i + s] : best[s];
     }
-    double most = -INF;
-    for (const double value : best) most = value > most ? value : most;
-    for (; i < values.size(); ++i) most = x[i] > most ? x[i] : most;
-    return most;
+    double first = none;
+    for (const double value : best) first = before(value, first) ? value : first;
+    for (; i < values.size(); ++i) first = before(x[i], first) ? x[i] : first;
+    return first;
+}
+
+// −∞ of none.
+inline double largest(Span<const double> values) {
+    return first_of(values, -INF, [](double a, double b) { return a > b; });
 }
 
 // ∞ of none.
 inline double smallest(Span<const double> values) {
-    double best[STRANDS];
-    std::fill(best, best + STRANDS, INF);
-    const double* x = values.data();
-    int64_t i = 0;
-    for (; i + STRANDS <= values.size(); i += STRANDS) {
-        for (int64_t s = 0; s < STRANDS; ++s) best[s] = x[i + s] < best[s] ? x[i + s] : best[s];
-    }
-    double least = INF;
-    for (const double value : best) least = value < least ? value : least;
-    for (; i < values.size(); ++i) least = x[i] < least ? x[i] : least;
-    return least;
+    return first_of(values, INF, [](double a, double b) { return a < b; });
 }
 
 }  // namespace didyma

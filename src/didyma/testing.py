@@ -1,4 +1,4 @@
-"""Laws that every structure obeys, to be tested on your own."""
+"""Property checks for structures of your own."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 // Clusters of mentions from the scores of pairs (see didyma.applications.coreference.task).
 #pragma once
 
-#include <limits>
-
 #include "structures/forest.hpp"
 
 namespace didyma {
@@ -40,7 +38,7 @@ inline Array<int32_t> spanning_forest(Span<const double> scores, Span<const int6
 // is remembered then bounds the truth from above, and is looked up when it leads.
 inline Array<int64_t> agglomerate(Span<const double> scores, Span<const int64_t> y, double within,
                                   double across) {
-    constexpr double UNKNOWN = std::numeric_limits<double>::infinity();
+    constexpr double UNKNOWN = INF;
     const int64_t n = y.size();
     const Table<double> between = square_scores(scores, y, within, across);
     Array<int64_t> labels(n), partner(n, -1);

@@ -11,13 +11,11 @@
 #pragma once
 
 #include <cmath>
-#include <limits>
 
 #include "learning/cut.hpp"
 
 namespace didyma::motif {
 
-constexpr double NEVER = -std::numeric_limits<double>::infinity();
 using Codes = Span<const uint8_t>;
 using Kmers = Span<const uint16_t>;
 
@@ -79,7 +77,7 @@ inline void scan_runs(Codes codes, Kmers kmers, Kmers words, int64_t k, int64_t 
 // Index of the first maximum of a part, or -1 if it is empty.
 inline int64_t best_of(Span<const double> scores, int64_t first, int64_t last) {
     int64_t best = -1;
-    double highest = NEVER;
+    double highest = -INF;
     for (int64_t m = first; m < last; ++m) {
         if (scores[m] > highest) {
             best = m;
@@ -247,7 +245,7 @@ inline void sample_sites(const Windows& windows, Span<const double> expected,
             }
         }
         Array<double> odds(last - first);
-        double highest = NEVER;
+        double highest = -INF;
         for (int64_t m = first; m < last; ++m) {
             const int64_t h = windows.positions[m];
             double score = expected[h] - expected[h + length];

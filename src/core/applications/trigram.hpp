@@ -11,14 +11,11 @@
 //     log P(c | a, b) + log P(w | b, c)          for a word w and its tag c after the tags a and b.
 #pragma once
 
-#include <limits>
 #include <vector>
 
 #include "array.hpp"
 
 namespace didyma::trigram {
-
-constexpr double NEVER = -std::numeric_limits<double>::infinity();
 
 // Tags with values, a run for each row: those of row r from starts[r] to starts[r + 1].
 struct Runs {
@@ -71,7 +68,7 @@ class Trellis {
             for (int64_t b = 0; b < n_b; ++b) {
                 const int64_t b_tag = model.tag(y, b);
                 for (int64_t c = 0; c < n_c; ++c) {
-                    double highest = NEVER;
+                    double highest = -INF;
                     int64_t best = 0;
                     for (int64_t a = 0; a < n_a; ++a) {
                         double score = value[begin(i - 1) + a * n_b + b];
@@ -138,7 +135,7 @@ inline void n_best_tags(const Model& model, Span<const int64_t> entries, Span<co
         const int64_t first = starts[s], stop = starts[s + 1] - 2;
         trellis.fill(model, entries, first, stop);
         const auto total = totals[s];
-        total.fill(NEVER);
+        total.fill(-INF);
         total[0] = trellis.value.back();
         ways[0] = {0, stop + 2, 0, 0.0};
         int64_t size = 1;

@@ -4,41 +4,29 @@
 #include "structures/derivations.hpp"
 
 namespace didyma {
+namespace {
+
+// A kernel over a batch as Python calls it: the fields of the batch one by one.
+template <class Result, class... Arguments>
+auto over_batch(Result (*kernel)(const hypergraph::Batch&, Arguments...)) {
+    return
+        [kernel](Matrix<const double> scores, Matrix<const double> extra, Span<const int64_t> dims,
+                 Matrix<const int64_t> sizes, int64_t n_values, Arguments... arguments) {
+            return kernel({scores, extra, dims, sizes, n_values}, arguments...);
+        };
+}
+
+}  // namespace
 
 void bind_hypergraph(nb::module_ m) {
     using namespace hypergraph;
-    using Numbers = Matrix<const double>;
-    using Integers = Span<const int64_t>;
-    m.def("best_derivation", &best_derivation, Released());
     m.def("longest", &longest, Released());
     m.def("reach", &reach, Released());
     m.def("sample", &sample, Released());
     m.def("k_best", &k_best, Released());
-    m.def(
-        "sums",
-        [](Numbers scores, Numbers extra, Integers dims, Matrix<const int64_t> sizes,
-           int64_t n_values, Span<double> log_partition, Matrix<double> marginals,
-           Matrix<double> extra_marginals) {
-            return sums({scores, extra, dims, sizes, n_values}, log_partition, marginals,
-                        extra_marginals);
-        },
-        Released());
-    m.def(
-        "covariances",
-        [](Numbers scores, Numbers extra, Integers dims, Matrix<const int64_t> sizes,
-           int64_t n_values, Numbers p, Numbers p_extra, Matrix<double> q, Matrix<double> q_extra) {
-            covariances({scores, extra, dims, sizes, n_values}, p, p_extra, q, q_extra);
-        },
-        Released());
-    m.def(
-        "third_cumulants",
-        [](Numbers scores, Numbers extra, Integers dims, Matrix<const int64_t> sizes,
-           int64_t n_values, Numbers p, Numbers p_extra, Numbers r, Numbers r_extra,
-           Matrix<double> t, Matrix<double> t_extra) {
-            third_cumulants({scores, extra, dims, sizes, n_values}, p, p_extra, r, r_extra, t,
-                            t_extra);
-        },
-        Released());
+    m.def("sums", over_batch(&sums), Released());
+    m.def("covariances", over_batch(&covariances), Released());
+    m.def("third_cumulants", over_batch(&third_cumulants), Released());
 }
 
 }  // namespace didyma

@@ -14,13 +14,7 @@ class PythonCut : public CutOracle {
 
     double cut(Span<const double> w, int64_t i, int64_t, Span<double> direction) const override {
         nb::gil_scoped_acquire gil;
-        npy_intp shape[] = {w.size()};
-        // A copy, as the function may keep it.
-        nb::object weights = nb::steal(PyArray_SimpleNew(1, shape, NPY_FLOAT64));
-        if (!weights.is_valid()) throw nb::python_error();
-        auto* array = reinterpret_cast<PyArrayObject*>(weights.ptr());
-        std::copy(w.begin(), w.end(), static_cast<double*>(PyArray_DATA(array)));
-        const nb::object answer = function_(weights, i);
+        const nb::object answer = function_(copy_of(w), i);
         if (!PySequence_Check(answer.ptr()) || nb::len(answer) != 2) {
             refuse(i, "(direction, loss)", answer);
         }

@@ -92,6 +92,17 @@ PyObject* numpy_array(std::unique_ptr<T[]> numbers, int axes, npy_intp* shape) {
     return array;
 }
 
+// A NumPy array with the same numbers, which Python may keep.
+template <class T>
+nb::object copy_of(Span<const T> values) {
+    npy_intp shape[] = {values.size()};
+    nb::object array = nb::steal(PyArray_SimpleNew(1, shape, number_type<T>()));
+    if (!array) throw nb::python_error();
+    auto* data = static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.ptr())));
+    std::copy(values.begin(), values.end(), data);
+    return array;
+}
+
 }  // namespace didyma
 
 namespace nanobind::detail {

@@ -62,17 +62,6 @@ inline auto as_tuple(polytope::Solved solved) {
         std::move(solved.extra_parts), std::move(solved.weights), std::move(solved.factors));
 }
 
-template <class T>
-nb::object copy_of(Span<const T> values) {
-    npy_intp shape[] = {values.size()};
-    constexpr int type = std::is_same_v<T, double> ? NPY_FLOAT64 : NPY_INT64;
-    nb::object array = nb::steal(PyArray_SimpleNew(1, shape, type));
-    if (!array) throw nb::python_error();
-    auto* data = static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.ptr())));
-    std::copy(values.begin(), values.end(), data);
-    return array;
-}
-
 // A Python function of scores and additional scores, flat, and of the integers of an instance (its
 // row of `sizes`), that returns an array of indices, or None if every output scores -inf. Several
 // threads may call it at once if it says so: each holds the GIL, but a solver may release it.

@@ -1,11 +1,11 @@
 #include "bind/numpy.hpp"
 #include "bind/oracles.hpp"
 
+#include "structures/assignment.hpp"
 #include "structures/choice.hpp"
 #include "structures/elimination.hpp"
 #include "structures/forest.hpp"
 #include "structures/hypergraph.hpp"
-#include "structures/matching.hpp"
 #include "structures/projective_tree.hpp"
 #include "structures/chain.hpp"
 #include "structures/top_k.hpp"

@@ -12,15 +12,6 @@ namespace didyma {
 
 using namespace text;
 
-namespace {
-
-template <class Count>
-void bind_scores(nb::module_& m) {
-    m.def("add_scores", &add_scores<Count>, Released());
-}
-
-}  // namespace
-
 void bind_text_features(nb::module_ m) {
     m.attr("PLACE") = PLACE;
     m.attr("BEING") = BEING;
@@ -52,10 +43,10 @@ void bind_text_features(nb::module_ m) {
 
     m.def("count_texts", &count_texts, Released());
     m.def("list_texts", &list_texts, Released());
-    bind_scores<uint8_t>(m);
-    bind_scores<uint16_t>(m);
-    bind_scores<uint32_t>(m);
-    bind_scores<uint64_t>(m);
+    m.def("add_scores", &add_scores<uint8_t>, Released());
+    m.def("add_scores", &add_scores<uint16_t>, Released());
+    m.def("add_scores", &add_scores<uint32_t>, Released());
+    m.def("add_scores", &add_scores<uint64_t>, Released());
 }
 
 }  // namespace didyma

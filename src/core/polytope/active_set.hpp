@@ -24,7 +24,7 @@ class ActiveSet {
         if (used_.size() != polytope.theta().size()) used_ = Array<bool>(polytope.theta().size());
         start(polytope, point, c);
         descend(point);
-        double value = INFINITE;
+        double value = INF;
         int64_t idle = 0;
         bool near = false, dropped = false;
         const Span<const double> theta = polytope.theta(), noise = polytope.noise();
@@ -205,7 +205,7 @@ class ActiveSet {
         for (int64_t i = 0; i < point.n; ++i) target_[i] = -row_[i];
         factor_.solve_upper(target_);
         const Span<double> y = point.weights;
-        weight = INFINITE;
+        weight = INF;
         int64_t blocking = -1;
         for (int64_t i = 0; i < point.n; ++i) {
             if (target_[i] < 0.0 && y[i] < weight * -target_[i]) {

@@ -65,7 +65,7 @@ class Vertices final : public Polytope {
         counts[slot] = 0;
         for (const int32_t part : own) counts[slot] += part >= 0;
         weigh(slot);
-        return theta_[slot] > -INFINITE;
+        return theta_[slot] > -INF;
     }
 
     int64_t argmax(Span<const double> u, int64_t spare) override {
@@ -199,7 +199,7 @@ class BatchSolver {
                 u.fill(0.0);
                 vertices_.argmax(u, 0);
                 iterations = 1;
-                if (vertices_.counts[0] < 0 || vertices_.theta()[0] == -INFINITE) {
+                if (vertices_.counts[0] < 0 || vertices_.theta()[0] == -INF) {
                     outcome.status = IMPOSSIBLE;
                     break;
                 }

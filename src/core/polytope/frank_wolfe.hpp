@@ -51,7 +51,7 @@ class FrankWolfe {
                 break;
             }
             int64_t forward = point.n, away = 0;
-            double lowest = INFINITE, away_overlap = 0.0;
+            double lowest = INF, away_overlap = 0.0;
             for (int64_t i = 0; i < point.n; ++i) {
                 const double own_theta = theta[point.slots[i]];
                 if (row_[i] == diagonal && diagonal == gram_(i, i) && theta[slot] == own_theta) {
@@ -78,7 +78,7 @@ class FrankWolfe {
             } else {
                 gain = away_gap;
                 curvature = norm - 2.0 * away_overlap + gram_(away, away);
-                largest = y[away] < 1.0 ? y[away] / (1.0 - y[away]) : INFINITE;
+                largest = y[away] < 1.0 ? y[away] / (1.0 - y[away]) : INF;
             }
             const double step = gain < largest * curvature ? gain / curvature : largest;
             if (!(step > 0.0)) {

@@ -1,7 +1,6 @@
 // Scores that forbid a part: -inf, and numbers so low that they must be meant as masks.
 #pragma once
 
-#include <limits>
 #include <tuple>
 
 #include "array.hpp"
@@ -10,7 +9,6 @@ namespace didyma::polytope {
 
 // Highest (-inf if none) and lowest (inf) finite value and sum of the positive ones, per row.
 inline std::tuple<Array<double>, Array<double>, Array<double>> extent(Matrix<const double> values) {
-    constexpr double INF = std::numeric_limits<double>::infinity();
     Array<double> highest(values.rows()), lowest(values.rows()), positive(values.rows());
     for (int64_t b = 0; b < values.rows(); ++b) {
         double high = -INF, low = INF, total = 0.0;
@@ -29,7 +27,6 @@ inline std::tuple<Array<double>, Array<double>, Array<double>> extent(Matrix<con
 // Whether some row has a finite value below −factor · max(1, the highest one), among its scores and
 // additional ones together.
 inline bool has_masks(Matrix<const double> scores, Matrix<const double> extra, double factor) {
-    constexpr double INF = std::numeric_limits<double>::infinity();
     for (int64_t b = 0; b < scores.rows(); ++b) {
         double high = 1.0, low = INF;
         for (const Span<const double> row : {scores[b], extra[extra.rows() > 1 ? b : 0]}) {
@@ -48,7 +45,6 @@ inline bool has_masks(Matrix<const double> scores, Matrix<const double> extra, d
 // repeat: those of one instance serve a batch, and no flags mean that all are used.
 inline std::tuple<Array<double>, int64_t> forbid(Span<const double> scores, Span<const bool> used,
                                                  double largest) {
-    constexpr double INF = std::numeric_limits<double>::infinity();
     const int64_t period = used.size() > 0 ? used.size() : scores.size();
     bool change = false;
     for (int64_t first = 0; first < scores.size(); first += period) {

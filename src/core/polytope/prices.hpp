@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cmath>
-#include <limits>
 #include <tuple>
 
 #include "array.hpp"
@@ -24,7 +23,6 @@ constexpr double NEARLY = 1e-12;    // error from which on rounding can be all t
 constexpr int64_t PATIENCE = 4;     // rounds without progress, then
 constexpr int64_t LIMIT = 100;      // rounds without progress at all
 constexpr double FLAT = 1e-14;      // curvature that rounding can leave of none
-constexpr double INFINITE = std::numeric_limits<double>::infinity();
 
 // Rows G_r u: coefficients g of the variables `index`, those of row r from start[r] to start[r +
 // 1].
@@ -104,7 +102,7 @@ inline Step march(Span<const int64_t> index, Span<const double> g, double b, dou
     const double limit = way < 0.0 ? -least : most;
     double step = 0.0;
     while (true) {
-        double curvature = 0.0, end = INFINITE;
+        double curvature = 0.0, end = INF;
         for (int64_t k = 0; k < index.size(); ++k) {
             const int64_t i = index[k];
             const double speed = -way * g[k];
@@ -119,9 +117,9 @@ inline Step march(Span<const int64_t> index, Span<const double> g, double b, dou
                 curvature += g[k] * g[k] / box.q;
             }
         }
-        const double wanted = curvature > 0.0 ? step + std::abs(derivative) / curvature : INFINITE;
+        const double wanted = curvature > 0.0 ? step + std::abs(derivative) / curvature : INF;
         if (wanted <= std::min(end, limit)) return {way * wanted, true};
-        if (end >= limit) return {way * limit, limit < INFINITE};
+        if (end >= limit) return {way * limit, limit < INF};
         derivative += way * curvature * (end - step);
         if (derivative * way >= 0.0) return {way * end, true};  // rounding went past the minimum
         step = end;
@@ -203,7 +201,7 @@ struct Instance {
 inline int64_t minimise(const Instance& p, int64_t n_rounds, Work& work) {
     const int64_t n = p.theta.size(), m = p.b.size();
     for (int64_t r = 0; r < m; ++r) p.y[r] = clip(p.y[r], p.lower[r], p.upper[r]);
-    double least = INFINITE;
+    double least = INF;
     int64_t stale = 0, rounds = 0;
     while (true) {
         price(p.rows, p.theta, p.y, work.x);
@@ -233,7 +231,7 @@ inline int64_t minimise(const Instance& p, int64_t n_rounds, Work& work) {
         if (rounds > 1) {
             for (double& value : work.gradient) value = -value;
             solve(p.rows, p.free, work.gradient, work);
-            double room = INFINITE, slope = 0.0;
+            double room = INF, slope = 0.0;
             work.along.fill(0.0);
             for (int64_t r = 0; r < m; ++r) {
                 const double step = work.step[r];
@@ -280,11 +278,11 @@ inline Certificate certify(const Instance& p) {
         for (int64_t k = p.rows.start[r]; k < p.rows.start[r + 1]; ++k) {
             left -= p.rows.g[k] * p.u[p.rows.index[k]];
         }
-        if (p.upper[r] < INFINITE) {
+        if (p.upper[r] < INF) {
             gap += left > 0.0 ? p.y[r] * left : (p.y[r] - p.upper[r]) * left;
         } else {
             gap += std::abs(p.y[r] * left);
-            broken = std::max(broken, p.lower[r] == -INFINITE ? std::abs(left) : -left);
+            broken = std::max(broken, p.lower[r] == -INF ? std::abs(left) : -left);
         }
     }
     return {gap, broken};

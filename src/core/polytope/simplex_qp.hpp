@@ -2,14 +2,10 @@
 // min ½‖M y‖² − θ'y over the simplex have in common.
 #pragma once
 
-#include <limits>
-
 #include "polytope/cholesky.hpp"
 #include "polytope/solved.hpp"
 
 namespace didyma::polytope {
-
-constexpr double INFINITE = std::numeric_limits<double>::infinity();
 
 // Columns m_s with offsets θ_s in numbered slots, named by an oracle.
 class Polytope {
@@ -30,7 +26,7 @@ class Polytope {
 // How a method ended. `level` is the mean of θ_s − m_s·u under the weights, and the gap is how far
 // the best column stands above it.
 struct Outcome {
-    double level = INFINITE, gap = INFINITE;
+    double level = INF, gap = INF;
     int64_t iterations = 0;
     Status status = LIMIT;
 };

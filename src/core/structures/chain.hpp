@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <limits>
 
 #include "array.hpp"
 
@@ -10,7 +9,6 @@ namespace didyma {
 namespace chain {
 
 constexpr int64_t FEW_TAGS = 8;  // fewer than these are not worth vector instructions
-constexpr double FORBIDDEN = -std::numeric_limits<double>::infinity();
 
 // after[b] = max over a of before[a] + transitions[a, b]: four rows at a time and no branches, so
 // that the loop over b becomes vector instructions; the last row is repeated where fewer are left,
@@ -19,7 +17,7 @@ inline void step(Span<const double> before, Matrix<const double> transitions, Sp
     const int64_t n = before.size();
     check_range(0, n, after.size());
     double* out = after.data();
-    after.fill(FORBIDDEN);
+    after.fill(-INF);
     for (int64_t a = 0; a < n; a += 4) {
         const int64_t a1 = std::min(a + 1, n - 1), a2 = std::min(a + 2, n - 1);
         const int64_t a3 = std::min(a + 3, n - 1);
@@ -43,7 +41,7 @@ inline void step_few(Span<const double> before, Matrix<const double> transitions
                      Span<double> after) {
     const int64_t n = before.size();
     for (int64_t b = 0; b < n; ++b) {
-        double highest = FORBIDDEN;
+        double highest = -INF;
         for (int64_t a = 0; a < n; ++a) {
             const double x = before[a] + transitions(a, b);
             highest = x > highest ? x : highest;
@@ -81,7 +79,7 @@ inline int64_t best_chain(Span<const double> scores, Span<const double> extra,
         for (int64_t b = 0; b < n_tags; ++b) after[b] += unary(i, b);
     }
     int64_t best = -1;
-    double highest = FORBIDDEN;
+    double highest = -INF;
     for (int64_t b = 0; b < n_tags; ++b) {
         const double x = value(n - 1, b) + extra[end + b];
         if (x > highest) {
@@ -96,7 +94,7 @@ inline int64_t best_chain(Span<const double> scores, Span<const double> extra,
     for (int64_t i = n - 2; i >= 0; --i) {
         const Matrix<const double> matrix = transitions(i);
         int64_t previous = 0;
-        highest = FORBIDDEN;
+        highest = -INF;
         for (int64_t a = 0; a < n_tags; ++a) {
             const double x = value(i, a) + matrix(a, best);
             if (x > highest) {
@@ -119,7 +117,7 @@ namespace chain {
 inline int64_t next_best(Matrix<const double> value, Span<const int64_t> taken,
                          Span<const double> steps, int64_t first, int64_t stride, double& highest) {
     int64_t best = -1;
-    highest = FORBIDDEN;
+    highest = -INF;
     for (int64_t a = 0; a < value.rows(); ++a) {
         if (taken[a] >= value.columns()) continue;
         const double x = value(a, taken[a]) + steps[first + a * stride];
@@ -157,7 +155,7 @@ inline void k_best_chains(Matrix<const double> scores, Matrix<const double> extr
             totals(instance, 0) = 0.0;
             continue;
         }
-        even.fill(FORBIDDEN);
+        even.fill(-INF);
         for (int64_t b = 0; b < n_tags; ++b) even(b, 0) = scores(instance, b) + more[start + b];
         for (int64_t i = 1; i < n; ++i) {
             for (int64_t b = 0; b < n_tags; ++b) {

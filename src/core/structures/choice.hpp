@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "array.hpp"
@@ -15,7 +14,7 @@ inline int64_t best_choice(Span<const double> scores, Span<const double>, Span<c
                            Span<const int64_t> size, Span<double>, Span<int64_t>,
                            Span<int32_t> parts, Span<int32_t>) {
     int64_t best = -1;
-    double highest = -std::numeric_limits<double>::infinity();
+    double highest = -INF;
     for (int64_t i = 0; i < size[0]; ++i) {
         if (scores[i] > highest) {
             best = i;
@@ -45,10 +44,10 @@ inline polytope::Solved sparsemax(Matrix<const double> scores, Matrix<const int6
     for (int64_t b = 0; b < scores.rows(); ++b) {
         const Span<const double> row = scores[b];
         const int64_t n = sizes(b, 0);
-        double highest = -std::numeric_limits<double>::infinity();
+        double highest = -INF;
         for (int64_t i = 0; i < n; ++i) highest = row[i] > highest ? row[i] : highest;
         near.clear();
-        if (highest > -std::numeric_limits<double>::infinity()) {
+        if (highest > -INF) {
             for (int64_t i = 0; i < n; ++i) {
                 if (row[i] - highest > -1.0) near.push_back(i);
             }
@@ -66,7 +65,7 @@ inline polytope::Solved sparsemax(Matrix<const double> scores, Matrix<const int6
             threshold = raised;
             ++count;
         }
-        double level = 0.0, best = -std::numeric_limits<double>::infinity();
+        double level = 0.0, best = -INF;
         for (int64_t k = 0; k < static_cast<int64_t>(near.size()); ++k) {
             const double z = row[near[k]] - highest;
             const double weight = k < count ? z - threshold : 0.0;

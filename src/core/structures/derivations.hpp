@@ -20,7 +20,7 @@ inline bool sample(Span<const double> scores, Span<const double> extra, Span<con
     const Range range = plan.range(size);
     const Shares shares(dims);
     add_up(plan, values, shares, range, base);
-    if (values[range.goal] == IMPOSSIBLE) return false;
+    if (values[range.goal] == -INF) return false;
     for (int64_t r = 0; r < parts.rows(); ++r) {
         int64_t count = 0, depth = 1;
         stack[0] = range.goal;
@@ -133,7 +133,7 @@ class KBest {
         const int64_t begin = plan_.edges(slot - base_);
         for (int64_t edge = plan_.edges(slot - base_ + 1) - 2; edge >= begin; edge -= 2) {
             const double total = plan_.total(values_, edge);
-            if (total > IMPOSSIBLE) link(vertex(slot), {total, edge, {0, 0}, 0});
+            if (total > -INF) link(vertex(slot), {total, edge, {0, 0}, 0});
         }
     }
 
@@ -184,7 +184,7 @@ class KBest {
     // The best candidate of a list, the first of several; 0 if it is empty.
     int64_t best_candidate(int64_t i) const {
         int64_t chosen = 0;
-        double highest = IMPOSSIBLE;
+        double highest = -INF;
         for (; i > 0; i = items_[i].next) {
             if (items_[i].score > highest) {
                 chosen = i;
@@ -211,7 +211,7 @@ inline int64_t k_best(Span<const double> scores, Span<const double> extra, Span<
     const int64_t base = read_leaves(scores, extra, values);
     const Range range = plan.range(size);
     maximise(plan, values, range, base);
-    if (values[range.goal] == IMPOSSIBLE) return 0;
+    if (values[range.goal] == -INF) return 0;
     if (range.goal < base) {
         totals[0] = values[range.goal];
         if (range.goal < scores.size()) parts(0, 0) = static_cast<int32_t>(range.goal);

@@ -6,8 +6,6 @@
 // added. Values are the scores, the additional scores and then the outputs of the tables.
 #pragma once
 
-#include <limits>
-
 #include "array.hpp"
 
 namespace didyma {
@@ -41,13 +39,12 @@ inline int64_t eliminate(Span<const double> scores, Span<const double> extra,
                          Span<int64_t> index, Span<int32_t> parts, Span<int32_t> extra_parts) {
     const int64_t d = scores.size(), f = extra.size();
     const int64_t n_states = dims[0], n_tables = dims[1];
-    constexpr double impossible = -std::numeric_limits<double>::infinity();
     std::copy(scores.begin(), scores.end(), work.first(d).begin());
     std::copy(extra.begin(), extra.end(), work.slice(d, d + f).begin());
     for (int64_t t = 0; t < n_tables; ++t) {
         const EliminationTable table(dims, t);
         for (int64_t o = 0; o < table.n_out; ++o) {
-            double best = impossible;
+            double best = -INF;
             const int64_t end = table.row(dims, o + 1);
             for (int64_t at = table.row(dims, o); at < end; at += table.n_terms) {
                 const double total = add_row(work, dims, at, table.n_terms);
@@ -55,7 +52,7 @@ inline int64_t eliminate(Span<const double> scores, Span<const double> extra,
             }
             work[table.out + o] = best;
         }
-        if (table.is_root && work[table.out] == impossible) return -1;
+        if (table.is_root && work[table.out] == -INF) return -1;
         index[t] = 0;
     }
     for (int64_t t = n_tables - 1; t >= 0; --t) {

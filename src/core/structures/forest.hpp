@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <limits>
 
 #include "array.hpp"
 
@@ -14,7 +13,7 @@ namespace didyma {
 inline int64_t best_forest(Span<const double> scores, Span<const double>, Span<const int64_t> dims,
                            Span<const int64_t> size, Span<double> work, Span<int64_t> index,
                            Span<int32_t> parts, Span<int32_t>) {
-    constexpr double TAKEN = std::numeric_limits<double>::infinity();
+    constexpr double TAKEN = INF;
     const int64_t stride = dims[0], n = size[0];
     const Span<double> gain = work.first(n);
     const Span<int64_t> neighbour = index.first(n);

@@ -6,13 +6,10 @@
 #pragma once
 
 #include <cmath>
-#include <limits>
 
 #include "array.hpp"
 
 namespace didyma::hypergraph {
-
-constexpr double IMPOSSIBLE = -std::numeric_limits<double>::infinity();
 
 // The vertices that an instance needs, first to goal.
 struct Range {
@@ -58,7 +55,7 @@ inline int64_t read_leaves(Span<const double> scores, Span<const double> extra,
 
 inline double highest_edge(const Plan& plan, Span<const double> values, int64_t begin,
                            int64_t end) {
-    double best = IMPOSSIBLE;
+    double best = -INF;
     for (int64_t edge = begin; edge < end; edge += 2) {
         const double total = plan.total(values, edge);
         best = total > best ? total : best;
@@ -93,7 +90,7 @@ inline void add_up(const Plan& plan, Span<double> values, const Shares& shares, 
         const int64_t begin = plan.edges(slot - base), end = plan.edges(slot - base + 1);
         const double highest = highest_edge(plan, values, begin, end);
         values[slot] = highest;
-        if (highest == IMPOSSIBLE) {
+        if (highest == -INF) {
             for (int64_t edge = begin; edge < end; edge += 2) shares[edge] = 0.0;
         } else if (end - begin == 2) {
             shares[begin] = 1.0;
@@ -119,7 +116,7 @@ inline int64_t best_derivation(Span<const double> scores, Span<const double> ext
     const int64_t base = read_leaves(scores, extra, work);
     const Range range = plan.range(size);
     maximise(plan, work, range, base);
-    if (work[range.goal] == IMPOSSIBLE) return -1;
+    if (work[range.goal] == -INF) return -1;
     int64_t count = 0, n_extra = 0, depth = 1;
     index[0] = range.goal;
     while (depth > 0) {
@@ -181,7 +178,7 @@ inline int64_t sums(const Batch& batch, Span<double> log_partition, Matrix<doubl
         const Range range = plan.range(batch.sizes[b]);
         add_up(plan, values, shares, range, base);
         log_partition[b] = values[range.goal];
-        if (values[range.goal] == IMPOSSIBLE) return b;
+        if (values[range.goal] == -INF) return b;
         clear(flow, range, base);
         flow[range.goal] = 1.0;
         for (int64_t slot = range.goal; slot >= range.first; --slot) {

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cmath>
-#include <cstdint>
-#include <limits>
+
+#include "array.hpp"
 
 namespace didyma {
 
-constexpr double LOG_ZERO = -std::numeric_limits<double>::infinity();
+constexpr double LOG_ZERO = -INF;
 
 // log Σ exp(term(i)) over i below n.
 template <class Term>

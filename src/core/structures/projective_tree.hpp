@@ -12,7 +12,6 @@
 #pragma once
 
 #include <algorithm>
-#include <limits>
 
 #include "array.hpp"
 
@@ -31,7 +30,7 @@ inline double highest(Span<const double> a, Span<const double> b) {
     const double* y = b.data();
     const int64_t n = a.size();
     double best[4];
-    std::fill(best, best + 4, -std::numeric_limits<double>::infinity());
+    std::fill(best, best + 4, -INF);
     int64_t i = 0;
     for (; i + 4 <= n; i += 4) {
         for (int64_t s = 0; s < 4; ++s) {
@@ -98,7 +97,7 @@ inline int64_t best_projective_tree(Span<const double> scores, Span<const double
                 highest(left.slice(row + s, row + t), to_left_t.slice(column + s, column + t));
         }
     }
-    if (right[n] == -std::numeric_limits<double>::infinity()) return -1;
+    if (right[n] == -INF) return -1;
     int64_t top = 0;
     const auto push = [&](Kind kind, int64_t s, int64_t t) {
         if (s >= t) return;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "array.hpp"
 
@@ -126,7 +125,7 @@ inline int64_t best_path(Span<const double> scores, Span<const int64_t> dims, in
     Array<double> work(graph.n_nodes + graph.n_arcs + 1);  // lengths, and keys of a heap
     Array<int64_t> index(work.size());                     // arcs, and its nodes
     const Distances distances{work.first(graph.n_nodes), index.first(graph.n_nodes)};
-    distances.length.fill(std::numeric_limits<double>::infinity());
+    distances.length.fill(INF);
     distances.arc.fill(-1);
     distances.length[source] = 0.0;
     double highest = 0.0, largest = 0.0;
@@ -141,7 +140,7 @@ inline int64_t best_path(Span<const double> scores, Span<const int64_t> dims, in
     } else if (!bellman_ford(graph, scores, 1e-12 * largest, distances)) {
         return NEGATIVE_CYCLE;
     }
-    if (distances.length[target] == std::numeric_limits<double>::infinity()) return NO_PATH;
+    if (distances.length[target] == INF) return NO_PATH;
     int64_t count = 0;
     for (int64_t node = target; node != source; ++count) {
         if (count == graph.n_nodes) return NEGATIVE_CYCLE;

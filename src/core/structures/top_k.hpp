@@ -1,8 +1,6 @@
 // TopK: the k best of n options.
 #pragma once
 
-#include <limits>
-
 #include "array.hpp"
 
 namespace didyma {
@@ -16,7 +14,7 @@ inline int64_t best_top_k(Span<const double> scores, Span<const double>, Span<co
     if (n == 0) return 0;
     const Span<double> heap = work.first(k);
     // not worth choosing
-    const double worst = dims[1] ? -std::numeric_limits<double>::infinity() : 0.0;
+    const double worst = dims[1] ? -INF : 0.0;
     heap.fill(worst);
     for (int64_t i = 0; i < n; ++i) {
         const double score = scores[i];
@@ -32,7 +30,7 @@ inline int64_t best_top_k(Span<const double> scores, Span<const double>, Span<co
         heap[parent] = score;
     }
     const double threshold = heap[0];
-    if (threshold == -std::numeric_limits<double>::infinity()) return -1;
+    if (threshold == -INF) return -1;
     int64_t above = 0, ties = 0;
     for (const double score : heap) {
         above += score > threshold;

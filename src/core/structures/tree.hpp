@@ -8,7 +8,6 @@
 #pragma once
 
 #include <algorithm>
-#include <limits>
 
 #include "array.hpp"
 
@@ -16,7 +15,6 @@ namespace didyma {
 namespace tree {
 
 constexpr int64_t DONE = -1, UNSEEN = -2;  // instead of a place on the path
-constexpr double FORBIDDEN = -std::numeric_limits<double>::infinity();
 
 // Scratch floats for n words: a value per component and a row per contracted one.
 inline int64_t n_work(int64_t n) { return 2 * n + 1 + n * (n + 1); }
@@ -27,7 +25,7 @@ inline int64_t n_index(int64_t n) { return 9 * n + 3; }
 inline double highest(Span<const double> row, int64_t start, int64_t stop) {
     if (start < stop) check_range(start, stop, row.size());
     const double* x = row.data();
-    double a = FORBIDDEN, b = FORBIDDEN, c = FORBIDDEN, d = FORBIDDEN;
+    double a = -INF, b = -INF, c = -INF, d = -INF;
     int64_t i = start;
     for (; i + 4 <= stop; i += 4) {
         a = x[i] > a ? x[i] : a;
@@ -83,7 +81,7 @@ inline int64_t best_tree(Span<const double> scores, Span<const double>, Span<con
                 const Span<double> merged =
                     rows.slice(contracted * width, (contracted + 1) * width);
                 first[contracted] = n_members;
-                merged.fill(FORBIDDEN);
+                merged.fill(-INF);
                 for (int64_t i = bottom; i < depth; ++i) {
                     members[n_members++] = path[i];
                     const Span<const double> row = arcs(path[i]);
@@ -94,7 +92,7 @@ inline int64_t best_tree(Span<const double> scores, Span<const double>, Span<con
                     }
                 }
                 for (int64_t i = begin[bottom]; i < n_words; ++i) {
-                    merged[order[i]] = FORBIDDEN;
+                    merged[order[i]] = -INF;
                     place[order[i]] = bottom;
                 }
                 path[bottom] = n_components;
@@ -106,14 +104,14 @@ inline int64_t best_tree(Span<const double> scores, Span<const double>, Span<con
             double best = highest(row, single_root, std::min(component, width));
             const double rest = highest(row, component + 1, width);
             best = rest > best ? rest : best;
-            if (best > FORBIDDEN) {
+            if (best > -INF) {
                 head = single_root;
                 while (row[head] != best || head == component) ++head;
             } else {
                 head = 0;
                 best = row[0];
                 ++n_roots;
-                if (best == FORBIDDEN || n_roots > single_root) return -1;
+                if (best == -INF || n_roots > single_root) return -1;
             }
             source[component] = head;
             value[component] = best;
@@ -124,7 +122,7 @@ inline int64_t best_tree(Span<const double> scores, Span<const double>, Span<con
     for (int64_t component = n_components - 1; component > n; --component) {
         const int64_t head = source[component];  // the arc into a cycle breaks it
         int64_t entered = -1;
-        double best = FORBIDDEN;
+        double best = -INF;
         for (int64_t i = first[component - width]; i < first[component - width + 1]; ++i) {
             const double gain = arcs(members[i])[head] - value[members[i]];
             if (gain > best) {

@@ -1,4 +1,4 @@
-"""Regularised argmax inside compiled graphs: the same, as operators over nothing but tensors.
+"""Regularised argmax inside graphs of `torch.compile`, as operators over tensors alone.
 
 A pass over one small instance takes half as long again as with a function of autograd, and there
 is no forward mode, so that operators serve graphs alone. What the derivative needs is a tensor too:

@@ -1,4 +1,4 @@
-"""Where one call stands: the solutions that it has found so far, for the derivatives to come."""
+"""The solutions of one call of a layer or loss, kept for its derivatives."""
 
 from __future__ import annotations
 

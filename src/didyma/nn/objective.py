@@ -1,4 +1,4 @@
-"""What is maximised: a regularised score over the hull of a structure's outputs.
+"""Regularised objectives over the hull of a structure's outputs.
 
     Ω*(η) = max over u, v in the hull of the outputs   η_U·u + η_F·v − Ω(u)
 

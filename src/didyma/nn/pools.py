@@ -1,4 +1,4 @@
-"""Losses over a pool of solutions that have been seen: few calls of a solver, or none at all.
+"""Losses over a pool of earlier solutions: few calls of a solver, or none at all.
 
 All instances share one set of outputs. A pool P of them, to which the best output of some instances
 is added in each step, stands for the whole set:

@@ -1,4 +1,4 @@
-"""The names of torch that are not public. Where a version of it lacks one, we take the slower way.
+"""Private names of torch; where a version lacks one, the slower public way is taken.
 
 They tell whether anybody follows what is done to a tensor. Without them the answer is yes, and all
 calls go through `torch.autograd.Function.apply` and the operators of `didyma.nn.autograd`.

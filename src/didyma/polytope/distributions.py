@@ -1,4 +1,4 @@
-"""What SparseMAP found: a few structures with probabilities, per instance, and its derivatives."""
+"""Solutions of SparseMAP: sparse distributions over structures, and their derivatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An output near relaxed marginals: feasible for certain, the nearest as a rule.
+"""Rounding: a feasible output near relaxed marginals, as a rule the nearest.
 
 Among outputs x of a graph, ‖x − u‖² is least where Σ x_i (u_i − ½) is highest. That is a linear
 programme over outputs; it is relaxed as the marginals themselves were, at a low temperature, and

@@ -1,4 +1,4 @@
-"""Solvers of others as structures: integer programmes, graphs, constraint programming.
+"""Third-party solvers as structures: integer programmes, graphs, constraint programming.
 
 Each is a `didyma.Structure`, so that layers, losses and learners take it as any other. `Milp` and
 `Flow` need nothing but SciPy, `Route` nothing at all; trees and matchings of graphs need networkx,

@@ -216,7 +216,7 @@ class Flow(Milp):
 
     Args:
         graph: edges as pairs of nodes, or a graph of networkx.
-        supply: units that nodes bring along (negative: need); 0 for nodes that are not named.
+        supply: units that nodes supply (negative: demand); 0 for nodes that are not named.
         time_limit: as for `Milp`.
     """
 

@@ -1,4 +1,4 @@
-"""Cached and InProcesses: a structure with the same outputs, asked for in another way."""
+"""Wrappers around a structure that is solved in Python: a cache, and a pool of processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from didyma.structures.layout import Floats, Layout
 
 
 class Wrapper(Structure):
-    """All that the structure inside says of its outputs; `argmax` is the subclass's."""
+    """A structure with the outputs of the one inside; a subclass says how `argmax` asks it."""
 
     def __init__(self, structure: Structure) -> None:
         require_structure(structure)

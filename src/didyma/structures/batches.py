@@ -1,4 +1,4 @@
-"""Checks of what users give, and its flat form: scores, lengths, outputs, additional scores."""
+"""Checks of user input and its flat form: scores, lengths, outputs, additional scores."""
 
 from __future__ import annotations
 

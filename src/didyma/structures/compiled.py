@@ -64,7 +64,7 @@ class CompiledStructure(Structure):
         for name in additional:
             raise DataError(f"{type(self).__name__} has no such scores", field=name)
 
-    intractable: ClassVar[str] = "nobody has written sums over its outputs"
+    intractable: ClassVar[str] = "sums over its outputs are not implemented"
     """Why there are no marginals, for a structure that has none."""
 
     def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
@@ -101,8 +101,8 @@ class CompiledStructure(Structure):
         plan = self.planned(layout)
         if plan is None:
             raise NotImplementedError(
-                f"{type(self).__name__} has no derivatives of marginals: nobody has written them; "
-                "those of SparseMAP need only an argmax"
+                f"{type(self).__name__} has no derivatives of marginals; those of SparseMAP need "
+                "only an argmax"
             )
         moved = np.empty_like(directions[0]), np.empty_like(directions[1])
         kernel(*plan.plan_arguments, *map(aligned, directions), *moved)
@@ -166,7 +166,7 @@ class CompiledStructure(Structure):
         return values if np.ndim(scores) > self.ndim else float(values[0])
 
     def sums(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
-        """`expectations`, whatever numbers stand for masks."""
+        """`expectations` of the batch with masks such as −1e30 made −∞."""
         return self.expectations(self.relevant(layout))
 
     def relevant(self, layout: Layout) -> Layout:
@@ -204,7 +204,7 @@ class CompiledStructure(Structure):
         return _ascending(parts)
 
     def best(self, layout: Layout) -> Parts:
-        """Parts (B, n_parts) of each instance's best output, whatever numbers stand for masks."""
+        """Parts (B, n_parts) of each instance's best output; masks such as −1e30 count as −∞."""
         return super().best(mask_unreachable(self.kernel, layout, 0.0))
 
 

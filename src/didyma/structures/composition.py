@@ -37,7 +37,6 @@ class Factor:
     name: str = ""
 
     def __post_init__(self) -> None:
-        """Check that each part is a variable of its own."""
         require_structure(self.structure)
         variables = as_array(self.variables)
         if variables.ndim != self.structure.ndim or variables.dtype.kind not in "iu":
@@ -119,7 +118,6 @@ class Composition:
     ndim: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        """Check that there are such variables."""
         if self.n_variables < 1:
             raise DataError("expected at least one variable", field="n_variables")
         object.__setattr__(self, "factors", tuple(self.factors))

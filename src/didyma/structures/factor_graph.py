@@ -47,8 +47,8 @@ class FactorGraph(CompiledStructure):
 
     Scores are (B, n_variables, n_states), ``pairwise`` is (n_edges, n_states, n_states) or has a
     batch axis first; −∞ forbids a state or a pair. Outputs (B, n_variables) are states. Constraints
-    (`ExactlyOne`, `AtMostOne`, `AtLeastOne`, `AtMost`, `Implies`, `Cardinality`) speak of binary
-    variables, state 1 meaning true.
+    (`ExactlyOne`, `AtMostOne`, `AtLeastOne`, `AtMost`, `Implies`, `Cardinality`) are on binary
+    variables, whose state 1 means true.
 
     >>> from didyma.structures import AtMost
     >>> graph = FactorGraph(3, edges=[(0, 1), (1, 2)], logic=[AtMost(2, [0, 1, 2])])
@@ -59,7 +59,7 @@ class FactorGraph(CompiledStructure):
     Inference is exact, by variable elimination in a minimum-fill order. Its cost grows with the
     treewidth; beyond 2²¹ table entries in all it is refused, and `didyma.local_sparsemap` remains.
     A constraint on many variables is counted along the graph and adds one counter to the width, not
-    all its variables. Structures as factors are the matter of `Composition`.
+    all its variables. A `Composition` has structures as factors.
     """
 
     n_variables: int

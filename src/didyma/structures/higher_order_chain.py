@@ -35,7 +35,6 @@ class HigherOrderChain(Planned):
     lengths_along: ClassVar[tuple[tuple[int, ...], ...]] = ((0,),)
 
     def __post_init__(self) -> None:
-        """Check the order."""
         check_whole(self.order, 1, "order")
 
     def additional(self, shape: tuple[int, ...]) -> Mapping[str, tuple[int, ...]]:

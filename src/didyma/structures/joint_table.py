@@ -31,7 +31,6 @@ class JointTable(Recurrence):
     n: int
 
     def __post_init__(self) -> None:
-        """Check the number of parts."""
         if not 1 <= self.n <= LARGEST:
             raise DataError(f"expected from 1 to {LARGEST} parts, found {self.n}", field="n")
 

@@ -31,7 +31,6 @@ class Knapsack(Planned):
     ndim: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        """Check weights and capacity."""
         weights = as_array(self.weights)
         if weights.ndim != 1 or not (weights.size == 0 or weights.dtype.kind in "iu"):
             raise DataError(f"expected whole numbers, found {self.weights!r}", field="weights")

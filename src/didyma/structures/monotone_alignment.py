@@ -45,7 +45,6 @@ class MonotoneAlignment(Planned):
     lengths_along: ClassVar[tuple[tuple[int, ...], ...]] = ((0,), (1,))
 
     def __post_init__(self) -> None:
-        """Check the kind."""
         check_choice(self.kind, KINDS, "kind")
 
     def additional(self, shape: tuple[int, ...]) -> Mapping[str, tuple[int, ...]]:

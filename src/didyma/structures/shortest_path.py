@@ -35,7 +35,6 @@ class ShortestPath(Planned):
     ndim: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        """Check that the target can be reached and that there is no cycle."""
         edges = tuple((int(a), int(b)) for a, b in self.edges)
         object.__setattr__(self, "edges", edges)
         if self.source == self.target:

@@ -29,8 +29,8 @@ from didyma.structures.layout import Floats, Layout, Lengths, Parts
 class TopK(CompiledStructure):
     """Sets of k options, or with ``exactly=False`` of at most k (a budget).
 
-    Scores (B, n), outputs boolean (B, n); lengths are the numbers of options. Of no options at all
-    none is chosen.
+    Scores (B, n), outputs boolean (B, n); lengths are the numbers of options. An instance
+    without options has the empty set.
 
     >>> TopK(2).predict([0.5, -1.0, -0.2])
     array([ True, False,  True])
@@ -46,7 +46,6 @@ class TopK(CompiledStructure):
     aligned: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        """Check k."""
         check_whole(self.k, 1, "k")
 
     def arrange(self, batch: Floats, lengths: Lengths) -> Layout:
