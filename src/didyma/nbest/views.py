@@ -47,8 +47,7 @@ class GivenVectors(LearnedFeatures):
         rows = _stacked(lists)
         if len(rows) and rows.shape[1] != self.length_:
             raise DataError(
-                f"expected vectors of length {self.length_}, found {rows.shape[1]}",
-                field="vectors",
+                f"expected vectors of length {self.length_}, found {rows.shape[1]}", field="vectors"
             )
         return rows.reshape(len(rows), self.length_)
 

@@ -314,7 +314,6 @@ def _labels_of(
 
 
 def _scores_dict(scores: dict[str, Any]) -> dict[str, Any]:
-    """Measures, ready for JSON."""
     return {
         name: value
         if isinstance(value, float)
@@ -326,7 +325,6 @@ def _scores_dict(scores: dict[str, Any]) -> dict[str, Any]:
 def _scores_text(
     documents: Sequence[Document], scores: dict[str, Any], single: Sequence[dict[str, Any]]
 ) -> str:
-    """Measures of all documents, and of each."""
     names = {"muc": "MUC", "b_cubed": "B3", "ceaf_m": "CEAF_m", "ceaf_e": "CEAF_e"}
     rows = [["", "precision", "recall", "F1"]]
     for key, name in names.items():

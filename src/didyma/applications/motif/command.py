@@ -101,6 +101,7 @@ def fit(
         cli.check_output(path, positives, negatives, background)
     from didyma import model
     from didyma.applications.motif.finder import MotifFinder
+    from didyma.applications.motif.meme import save_logo, write
 
     start = time.perf_counter()
     groups = [_read(positives, parameters["length"]), _read(negatives)]
@@ -122,12 +123,8 @@ def fit(
         inputs = zip((positives, negatives, background), sizes)
         model.save(finder, output, summary={"sequences": {str(path): n for path, n in inputs}})
     if meme is not None:
-        from didyma.applications.motif.meme import write
-
         write([motif], meme, both_strands=finder.both_strands)
     if logo is not None:
-        from didyma.applications.motif.logo import save_logo
-
         save_logo(motif, logo)
     error = _errors(finder, *groups[:2])
     summary = {
