@@ -19,7 +19,15 @@ from didyma.execution import on_cluster
 from didyma.files import PathName
 from didyma.learning.scoring import linear_scores
 from didyma.model import Model, Saved
-from didyma.nbest.bags import KINDS, Bag
+from didyma.nbest.bags import (
+    KINDS,
+    VECTORS,
+    Bag,
+    GivenVectors,
+    View,
+    learn_views,
+    written_inputs,
+)
 from didyma.nbest.boosting import BoostingReranker
 from didyma.nbest.defaults import GRIDS, next_default, warn_of_ends
 from didyma.nbest.formats import Input, Output, inputs_of, of_outputs, outputs_of, read
@@ -27,7 +35,6 @@ from didyma.nbest.formats.outputs import output_of, passage_of
 from didyma.nbest.joint import DECODER, JointFeatures
 from didyma.nbest.loss import deviation, label_best, least_losses, losses
 from didyma.nbest.low_rank import LowRankReranker
-from didyma.nbest.views import VECTORS, GivenVectors, View, learn_views, written_inputs
 from didyma.protocol import Estimator
 from didyma.ranking.explanation import FeatureContribution, MatchedSpan, PassageExplanation
 from didyma.ranking.featuriser import State
