@@ -24,11 +24,11 @@ from didyma.data.conll import Field, Sentence
 from didyma.data.lists import Lists
 from didyma.errors import ModelFileError
 from didyma.model import CLASSES, Model
+from didyma.nbest.bags import GivenVectors
 from didyma.nbest.boosting import BoostingReranker
 from didyma.nbest.formats import Output, of_outputs
 from didyma.nbest.low_rank import LowRankReranker
 from didyma.nbest.reranker import NBestReranker
-from didyma.nbest.views import GivenVectors
 from didyma.ranking.additive import AdditiveSVMRanker
 from didyma.ranking.binning import ScoreBinner
 from didyma.ranking.classification import ClassificationRanker, PolynomialRanker

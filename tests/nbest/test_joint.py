@@ -73,9 +73,7 @@ def test_differences_are_those_of_all_features(kind: str, train: list[Case], tes
 
 def test_the_suffix_set_is_that_of_the_paper() -> None:
     found = suffix_features(("DT", "NN", "selling"))
-    assert found == [
-        *("-ng/NN", "-ng/DT NN", "-ing/NN", "-ing/DT NN", "-ling/NN", "-ling/DT NN"),
-    ]
+    assert found == [*("-ng/NN", "-ng/DT NN", "-ing/NN", "-ing/DT NN", "-ling/NN", "-ling/DT NN")]
     assert suffix_features(("DT", "NN", "a")) == []
 
 

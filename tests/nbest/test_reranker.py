@@ -9,11 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sklearn.base import clone
 
-from didyma import model as model_file
 from didyma.data.lists import Lists
-from didyma.errors import DataError, ModelFileError
+from didyma.errors import DataError
 from didyma.model import Model
 from didyma.nbest.boosting import BoostingReranker
 from didyma.nbest.defaults import next_default, warn_of_ends
@@ -364,17 +362,6 @@ def test_an_input_is_needed_where_it_is_looked_at() -> None:
     with pytest.raises(DataError, match="list '0': expected an input, found none"):
         NBestReranker().fit(blind)
     assert NBestReranker("svm").fit(blind).joint_.features_ == "text"
-
-
-def test_another_model_file_is_refused(tmp_path: Path) -> None:
-    model_file.save(SVMRanker().fit(np.eye(2), [1, 0]), tmp_path / "m")
-    with pytest.raises(ModelFileError, match="holds a SVMRanker, not a NBestReranker"):
-        NBestReranker.load(tmp_path / "m")
-
-
-def test_it_can_be_cloned() -> None:
-    reranker = NBestReranker("svm", {"C": 3.0}, min_count=2)
-    assert clone(reranker).get_params() == reranker.get_params()
 
 
 @pytest.mark.parametrize("model", NAMES)

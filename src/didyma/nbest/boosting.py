@@ -152,7 +152,7 @@ class BoostingReranker(Savable, Estimator):
         weight = quality * np.exp(-self.decoder_weight_ * margin)
         watched = None if held_out is None else _HeldOut(held_out, self.decoder_weight_)
         self.n_features_in_ = features.shape[1]
-        course = _Course(self.n_features_in_)
+        course = _Rounds(self.n_features_in_)
 
         def boost() -> bool:
             ridge = 0.0 if self.ridge is None else float(self.ridge)
@@ -170,7 +170,7 @@ class BoostingReranker(Savable, Estimator):
         np.add.at(self.coef_, [record["feature"] for record in rounds], steps)
         return self
 
-    def _boost(self, course: _Course, state: _Boosting, watched: _HeldOut | None) -> bool:
+    def _boost(self, course: _Rounds, state: _Boosting, watched: _HeldOut | None) -> bool:
         """Go on with a course; returns whether Ctrl-C ended it."""
         try:
             for done in self._rounds(course, state, watched):
@@ -185,7 +185,7 @@ class BoostingReranker(Savable, Estimator):
         return False
 
     def _rounds(
-        self, course: _Course, state: _Boosting, watched: _HeldOut | None
+        self, course: _Rounds, state: _Boosting, watched: _HeldOut | None
     ) -> Iterator[BoostingRound]:
         """The decoder alone, then one round after the other until no feature helps."""
         before = course.records
@@ -254,7 +254,7 @@ class BoostingReranker(Savable, Estimator):
         return held_out
 
 
-class _Course(Stateful):
+class _Rounds(Stateful):
     """The rounds so far, and the first of the best."""
 
     _changing: ClassVar[tuple[str, ...]] = ("records", "best", "best_loss")

@@ -47,12 +47,7 @@ def read_lists(
 
 
 def read_candidates(
-    candidates: Any,
-    losses: Any,
-    decoder_scores: Any,
-    n: int,
-    n_features: int,
-    judged: bool = True,
+    candidates: Any, losses: Any, decoder_scores: Any, n: int, n_features: int, judged: bool = True
 ) -> Lists:
     """The lists of n inputs; ``judged`` if losses are needed."""
     if candidates is None:
@@ -112,7 +107,6 @@ def _stacked(matrices: Sequence[Any], n_features: int | None) -> Matrix:
 
 
 def _matrix(candidate: Any, i: int) -> Any:
-    """A candidate matrix in double precision."""
     if sp.issparse(candidate):
         return as_csr(candidate, field="candidates").astype(np.float64, copy=False)
     matrix = np.asarray(candidate, dtype=np.float64)

@@ -338,15 +338,15 @@ class CanonicalCorrelations:
     def _residual(self, cross: Cross, A: Array, B: Array, correlations: Array) -> float:
         """Of the whole problem, so that it also shows what restricting the views has cost."""
         sides = (
-            (cross.product(B), self._own(0, A) * correlations),
-            (cross.transposed(A), self._own(1, B) * correlations),
+            (cross.product(B), self._covariance_product(0, A) * correlations),
+            (cross.transposed(A), self._covariance_product(1, B) * correlations),
         )
         return max(
             float(np.linalg.norm(left - right) / max(np.linalg.norm(left), np.finfo(float).tiny))
             for left, right in sides
         )
 
-    def _own(self, view: int, V: Array) -> Array:
+    def _covariance_product(self, view: int, V: Array) -> Array:
         """Cxx V or Cyy V, of the whole view."""
         if self.bases[view] is None:
             return (self._inputs, self._outputs)[view].product(V)

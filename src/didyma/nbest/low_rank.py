@@ -153,12 +153,7 @@ class LowRankReranker(Savable, Estimator):
     _transient: ClassVar[tuple[str, ...]] = ("callback",)
 
     def fit(
-        self,
-        X: Any,
-        Y: Any,
-        candidates: Any = None,
-        losses: Any = None,
-        decoder_scores: Any = None,
+        self, X: Any, Y: Any, candidates: Any = None, losses: Any = None, decoder_scores: Any = None
     ) -> Self:
         """Learn from inputs, their right outputs, and lists of candidates.
 
@@ -312,11 +307,7 @@ class LowRankReranker(Savable, Estimator):
         return next(learned for *_, learned in models)
 
     def _models(
-        self,
-        problem: RerankingProblem,
-        taus: list[float],
-        lams: list[float],
-        components: list[int],
+        self, problem: RerankingProblem, taus: list[float], lams: list[float], components: list[int]
     ) -> Iterator[tuple[float, float, int, Learned]]:
         """What is learned with each combination of τ, λ and k."""
         rounds = self.max_iter if self.objective == "discriminative" else 1
@@ -355,7 +346,7 @@ class LowRankReranker(Savable, Estimator):
         if self.solver == "exact" and self.residual_ > INEXACT:
             warn_of_convergence(
                 f"the equations are solved to a relative residual of {self.residual_:.1g} only: "
-                "the views are large and tau is small; try a larger tau or solver='randomized'",
+                "the views are large and tau is small; try a larger tau or solver='randomized'"
             )
 
     def _choose_weight(self, problem: RerankingProblem, lists: Lists) -> float:
@@ -445,7 +436,6 @@ def _problem(X: Matrix, Y: Matrix, lists: Lists) -> RerankingProblem:
 def _select(
     problem: RerankingProblem, lists: Lists, chosen: NDArray[np.bool_]
 ) -> tuple[Matrix, Matrix, Lists]:
-    """Some of the inputs, their outputs and their lists."""
     rows = np.flatnonzero(chosen)
     return problem.X[rows], problem.Y[rows], lists.select_lists(rows)
 

@@ -19,7 +19,15 @@ from didyma.execution import on_cluster
 from didyma.files import PathName
 from didyma.learning.scoring import linear_scores
 from didyma.model import Model, Saved
-from didyma.nbest.bags import KINDS, Bag
+from didyma.nbest.bags import (
+    KINDS,
+    VECTORS,
+    Bag,
+    GivenVectors,
+    View,
+    learn_views,
+    written_inputs,
+)
 from didyma.nbest.boosting import BoostingReranker
 from didyma.nbest.defaults import GRIDS, next_default, warn_of_ends
 from didyma.nbest.formats import Input, Output, inputs_of, of_outputs, outputs_of, read
@@ -27,7 +35,6 @@ from didyma.nbest.formats.outputs import output_of, passage_of
 from didyma.nbest.joint import DECODER, JointFeatures
 from didyma.nbest.loss import deviation, label_best, least_losses, losses
 from didyma.nbest.low_rank import LowRankReranker
-from didyma.nbest.views import VECTORS, GivenVectors, View, learn_views, written_inputs
 from didyma.protocol import Estimator
 from didyma.ranking.explanation import FeatureContribution, MatchedSpan, PassageExplanation
 from didyma.ranking.featuriser import State, Windowed
@@ -171,22 +178,22 @@ class NBestReranker(Reranker, Estimator):
         """
         grid = self._grid(eval_set is not None)
         judged = self._judged(lists)
-        judged = judged.select_lists(np.flatnonzero(self._teaches(judged)))
+        judged = judged.select_lists(np.flatnonzero(self._is_informative(judged)))
         if not len(judged):
             raise DataError(
                 "there is nothing to learn from: no list has candidates of different losses"
             )
         self.uses_decoder_ = judged.scores is not None
         self._learn_features(judged)
-        train = self._seen(judged)
+        train = self._featurised(judged)
         right = self._right_outputs(judged) if self._has_views else None
-        held_out = None if eval_set is None else self._seen(self._judged(eval_set))
+        held_out = None if eval_set is None else self._featurised(self._judged(eval_set))
         best = np.inf
         self.tuning_ = []
         self.interrupted_ = False
         models = self._models(grid, train, right, held_out)
         if held_out is not None:
-            models = chain(models, self._further(train, right, held_out))
+            models = chain(models, self._beyond_defaults(train, right, held_out))
         try:
             for fitted in models:
                 scores = self._model_scores(fitted, train)
@@ -234,7 +241,7 @@ class NBestReranker(Reranker, Estimator):
 
     def _rows(self, lists: Lists) -> tuple[Windowed, Lists]:
         self._check_fitted()
-        data = self._seen(lists)
+        data = self._featurised(lists)
         return Windowed(data.X, np.arange(len(data))), data
 
     def _raw(self, rows: Lists) -> Vector:
@@ -318,8 +325,7 @@ class NBestReranker(Reranker, Estimator):
         """The lists with their losses, and with the rows of each together."""
         return replace(lists, losses=losses(lists, self.loss)).gathered()
 
-    def _teaches(self, lists: Lists) -> NDArray[np.bool_]:
-        """Whether there is something to learn from each list."""
+    def _is_informative(self, lists: Lists) -> NDArray[np.bool_]:
         assert lists.losses is not None
         full = lists.groups.sizes > 0
         if self._has_views:
@@ -339,7 +345,7 @@ class NBestReranker(Reranker, Estimator):
         kinds = self.input_view, self.output_view
         self.input_view_, self.output_view_ = learn_views(lists, *kinds, self.min_count)
 
-    def _seen(self, lists: Lists) -> Lists:
+    def _featurised(self, lists: Lists) -> Lists:
         """Lists as the model sees them: of features, and of the scores that it was trained with."""
         if not len(lists.groups):
             raise DataError("expected at least one list, found none", field="lists")
@@ -374,7 +380,6 @@ class NBestReranker(Reranker, Estimator):
     def _models(
         self, grid: Mapping[str, list[Any]], train: Lists, right: Matrix | None, dev: Lists | None
     ) -> Iterator[Any]:
-        """A fitted model for each combination of parameters."""
         kind, defaults = MODELS[self.model]
         tuned = {name: grid[name] for name in grid if self._has_views and name in TUNED}
         others = {name: grid[name] for name in grid if name not in tuned}
@@ -388,7 +393,7 @@ class NBestReranker(Reranker, Estimator):
                 _fit_ranker(fitted, train, dev)
             yield fitted
 
-    def _further(self, train: Lists, right: Matrix | None, dev: Lists) -> Iterator[Any]:
+    def _beyond_defaults(self, train: Lists, right: Matrix | None, dev: Lists) -> Iterator[Any]:
         """Models beyond the defaults, as long as the best one so far is at their end."""
         given = self.parameters or {}
         warn_of_ends(self.model_, given)
@@ -424,10 +429,9 @@ class NBestReranker(Reranker, Estimator):
         return linear_scores(data.X, fitted.coef_)
 
     def _combined(self, data: Lists) -> Vector:
-        """The score of each candidate."""
-        return self._mix(data, self._model_scores(self.model_, data), self.scale_, self.weight_)
+        return self._combine(data, self._model_scores(self.model_, data), self.scale_, self.weight_)
 
-    def _mix(self, data: Lists, scores: Vector, scale: float, weight: Any) -> Vector:
+    def _combine(self, data: Lists, scores: Vector, scale: float, weight: Any) -> Vector:
         """(1 − w/100) s + (w/100) c p."""
         share = weight / 100
         return (1 - share) * _decoder(data) + share * (scale * scores)
@@ -444,7 +448,9 @@ class NBestReranker(Reranker, Estimator):
             return 100.0 * fitted.weight_ / (fitted.weight_ + scale), None
         weights = WEIGHTS if self.weight is None else np.array([float(self.weight)])
         scores = self._model_scores(fitted, dev)
-        chosen = (dev.groups.choose(self._mix(dev, scores, scale, weight)) for weight in weights)
+        chosen = (
+            dev.groups.choose(self._combine(dev, scores, scale, weight)) for weight in weights
+        )
         total = np.array([dev.loss_of(choice).sum() for choice in chosen])
         best = int(np.argmin(total))
         n_lists = max(1, np.count_nonzero(dev.groups.sizes))
@@ -456,10 +462,7 @@ class NBestReranker(Reranker, Estimator):
         if self._has_views:
             assert self.input_view_ is not None
             assert self.output_view_ is not None
-            names = {
-                "input_names": self.input_view_.names,
-                "output_names": self.output_view_.names,
-            }
+            names = {"input_names": self.input_view_.names, "output_names": self.output_view_.names}
             inputs = self._inputs(data)
             pairs: dict[str, Vector] = {}
             for n in range(len(data)):

@@ -152,8 +152,3 @@ def test_mistakes(
     before = sorted(folder.iterdir())
     assert problem in run("nli", *arguments, code=code).stderr
     assert sorted(folder.iterdir()) == before
-
-
-def test_help_shows_examples(run: Run) -> None:
-    for command in ("fit", "predict", "eval"):
-        assert f"didyma nli {command}" in run("nli", command, "--help").stdout

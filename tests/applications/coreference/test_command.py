@@ -7,46 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.applications.coreference.conftest import tale
 from tests.cli.conftest import Run
-from typer.testing import CliRunner
 
 from didyma.applications.coreference import reader as coreference
-from didyma.applications.coreference.measures import evaluate
-from didyma.applications.coreference.mentions import FEATURES, pair_features
 from didyma.applications.coreference.resolver import CoreferenceResolver
-from didyma.cli import app
-from didyma.errors import DataError, ModelFileError
-
-NAMES = ("Emma", "Harriet", "John", "Frank", "Jane", "George")
-FEMALE = {"Emma", "Harriet", "Jane"}
-
-
-def tale(seed: int, n_sentences: int = 14) -> str:
-    """People who are named, then meant by a pronoun, then named again."""
-    random = np.random.default_rng(seed)
-    lines = [f"#begin document (tale{seed}); part 0"]
-    for _ in range(n_sentences):
-        k = int(random.integers(len(NAMES)))
-        name = NAMES[k]
-        her = "her" if name in FEMALE else "his"
-        words = [(name, f"({k})"), ("loved", "-"), (her, f"({k})"), ("walks", "-"), (".", "-")]
-        for place, (word, brackets) in enumerate(words):
-            lines.append("\t".join([f"tale{seed}", "0", str(place), word, *"_" * 8, brackets]))
-        lines.append("")
-    return "\n".join([*lines, "#end document", ""])
-
-
-@pytest.fixture(scope="module")
-def tales(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("coref")
-    for part, seeds in (("train", range(8)), ("test", range(8, 11))):
-        (folder / part).mkdir()
-        for seed in seeds:
-            (folder / part / f"tale{seed}.conll").write_text(tale(seed))
-    arguments = ["coref", "fit", folder / "train", "-o", folder / "m.safetensors"]
-    found = CliRunner().invoke(app, list(map(str, arguments)))
-    assert found.exit_code == 0, found.output
-    return folder
 
 
 def test_a_model_is_trained_applied_and_evaluated(run: Run, tales: Path, tmp_path: Path) -> None:
@@ -99,34 +64,6 @@ def test_C_is_chosen_on_dev(run: Run, tales: Path, tmp_path: Path, model: str) -
     assert resolver.score(documents) == pytest.approx(record["dev"]["conll"])
 
 
-def test_a_resolver_is_saved_and_loaded(tales: Path, tmp_path: Path) -> None:
-    documents = coreference.read(tales / "test" / "tale8.conll")
-    resolver = CoreferenceResolver(C=0.5, r=0.2).fit(documents)
-    assert np.all(np.diff(resolver.objective_trace_) <= 1e-9)
-    resolver.save(tmp_path / "m.safetensors")
-    again = CoreferenceResolver.load(tmp_path / "m.safetensors")
-    assert again.get_params() == resolver.get_params()
-    np.testing.assert_array_equal(again.predict(documents), resolver.predict(documents))
-    golds = [document.labels for document in documents]
-    assert evaluate(golds, again.predict(documents))["conll"] == again.score(documents)
-
-
-def test_a_model_of_other_features_is_refused(tales: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("didyma.applications.coreference.resolver.FEATURES", (*FEATURES, "another"))
-    with pytest.raises(ModelFileError, match="trained with other features of mentions"):
-        CoreferenceResolver.load(tales / "m.safetensors")
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [({"C": -1.0}, "C: expected a positive number"), ({"model": "tree"}, "model: expected")],
-)
-def test_wrong_parameters_are_refused(tales: Path, parameters: dict, message: str) -> None:
-    documents = coreference.read(tales / "test" / "tale8.conll")
-    with pytest.raises(DataError, match=message):
-        CoreferenceResolver(**parameters).fit(documents)
-
-
 def test_mistakes_are_one_line(run: Run, tales: Path, tmp_path: Path) -> None:
     model, test = tales / "m.safetensors", tales / "test"
     broken = tmp_path / "broken.conll"
@@ -154,40 +91,3 @@ def test_mistakes_are_one_line(run: Run, tales: Path, tmp_path: Path) -> None:
     assert "two mentions at least" in found.stderr
     for wrong in (("--C", "0"), ("--C", "1,2"), ("--r", "0"), ("--r", "1,2")):
         run("coref", "fit", tales / "train", *wrong, code=2)
-
-
-def test_help_teaches(run: Run) -> None:
-    for command in ("fit", "predict", "eval"):
-        shown = run("coref", command, "--help").stdout
-        assert f"didyma coref {command} " in shown
-
-
-def test_features_of_pairs_say_what_they_are_named(tmp_path: Path) -> None:
-    path = tmp_path / "tale.conll"
-    rows = [
-        *(("Mrs.", "(0"), ("Weston", "0)"), ("saw", "-"), ("the", "(1"), ("old", "-")),
-        *(("house", "1)"), ("of", "-"), ("her", "(2|(0)"), ("brother", "2)"), (".", "-")),
-    ]
-    lines = [f"t 0 {k} {word} {brackets}" for k, (word, brackets) in enumerate(rows)]
-    path.write_text("\n".join(["#begin document (t); part 0", *lines, "", "#end document\n"]))
-    (document,) = coreference.read(path)
-    texts = [document.text(mention) for mention in document.mentions]
-    assert texts == ["Mrs. Weston", "the old house", "her brother", "her"]
-    pairs = pair_features(document)
-    assert pairs.features.dtype == np.uint8
-    on = {
-        (texts[i], texts[j]): {FEATURES[k] for k in np.flatnonzero(row)}
-        for row, i, j in zip(pairs.features, *np.triu_indices(4, 1))
-    }
-    assert {
-        "any pair",
-        "name before he",
-        "same gender, name before pronoun",
-        "nearest that agrees, name before pronoun",
-    } <= on["Mrs. Weston", "her"]
-    assert {"other gender, name and noun", "name before possessive"} <= on[
-        "Mrs. Weston", "her brother"
-    ]
-    assert "nested" in on["her brother", "her"]
-    assert {"other gender, noun before pronoun", "definite before he"} <= on["the old house", "her"]
-    assert len(set(FEATURES)) == len(FEATURES)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from didyma.applications.coreference import reader as coreference
 from didyma.applications.coreference.mentions import FEATURES, pair_features
 from didyma.applications.coreference.mentions.english import GENDER, PRONOUNS
 from didyma.applications.coreference.reader import Document, Mention
@@ -46,3 +48,34 @@ def test_what_two_mentions_share(first: str, second: str, expected: str) -> None
     )
     (row,) = pair_features(document).features
     assert expected in {name for name, on in zip(FEATURES, row) if on}
+
+
+def test_features_of_pairs_say_what_they_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "tale.conll"
+    rows = [
+        *(("Mrs.", "(0"), ("Weston", "0)"), ("saw", "-"), ("the", "(1"), ("old", "-")),
+        *(("house", "1)"), ("of", "-"), ("her", "(2|(0)"), ("brother", "2)"), (".", "-")),
+    ]
+    lines = [f"t 0 {k} {word} {brackets}" for k, (word, brackets) in enumerate(rows)]
+    path.write_text("\n".join(["#begin document (t); part 0", *lines, "", "#end document\n"]))
+    (document,) = coreference.read(path)
+    texts = [document.text(mention) for mention in document.mentions]
+    assert texts == ["Mrs. Weston", "the old house", "her brother", "her"]
+    pairs = pair_features(document)
+    assert pairs.features.dtype == np.uint8
+    on = {
+        (texts[i], texts[j]): {FEATURES[k] for k in np.flatnonzero(row)}
+        for row, i, j in zip(pairs.features, *np.triu_indices(4, 1))
+    }
+    assert {
+        "any pair",
+        "name before he",
+        "same gender, name before pronoun",
+        "nearest that agrees, name before pronoun",
+    } <= on["Mrs. Weston", "her"]
+    assert {"other gender, name and noun", "name before possessive"} <= on[
+        "Mrs. Weston", "her brother"
+    ]
+    assert "nested" in on["her brother", "her"]
+    assert {"other gender, noun before pronoun", "definite before he"} <= on["the old house", "her"]
+    assert len(set(FEATURES)) == len(FEATURES)

@@ -49,8 +49,7 @@ def test_mentions_words_and_sentences(tmp_path):
 
 def test_crossing_and_repeated_brackets(tmp_path):
     document = one(
-        tmp_path,
-        text_of([("a", "(1|(2"), ("b", "(3|1)"), ("c", "2)|(2)"), ("d", "3)|(4)|(5)")]),
+        tmp_path, text_of([("a", "(1|(2"), ("b", "(3|1)"), ("c", "2)|(2)"), ("d", "3)|(4)|(5)")])
     )
     found = sorted((document.text(m), m.cluster) for m in document.mentions)
     assert found == sorted(

@@ -162,12 +162,7 @@ def test_rows_are_the_first_stage_and_grades_are_membership(corpus, candidates):
 
 
 def test_recall_is_the_mean_share_of_passages_found():
-    passages = {
-        "p1": "apple tree",
-        "p2": "apple pie",
-        "p3": "plum pie",
-        "p4": "nothing at all",
-    }
+    passages = {"p1": "apple tree", "p2": "apple pie", "p3": "plum pie", "p4": "nothing at all"}
     topics = (
         Topic("apple", "Apple", frozenset({"p1", "p4"})),
         Topic("plum", "Plum", frozenset({"p3"})),

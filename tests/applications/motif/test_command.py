@@ -5,46 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
-import pytest
+from tests.applications.motif.conftest import MOTIF
 from tests.cli.conftest import Run
 
 from didyma.applications.motif.fasta import read
-from didyma.applications.motif.finder import MotifFinder
-from didyma.applications.motif.gibbs import GibbsMotifSampler
-from didyma.applications.motif.meme import Motif
-
-MOTIF = "TTTACGTTTA"
-
-
-def write(path: Path, seed: int, n: int, motif: str | None) -> None:
-    rng = np.random.default_rng(seed)
-    lines = []
-    for i in range(n):
-        letters = rng.choice(list("ACGT"), rng.integers(40, 70))
-        if motif is not None:
-            start = rng.integers(len(letters) - len(motif))
-            letters[start : start + len(motif)] = list(motif)
-        lines.append(f">s{i}\n{''.join(letters)}\n")
-    path.write_text("".join(lines))
-
-
-@pytest.fixture(scope="module")
-def fasta(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("motif")
-    for seed, (name, n, motif) in enumerate(
-        (("pos", 40, MOTIF), ("neg", 40, None), ("bg", 60, None), ("test", 20, MOTIF))
-    ):
-        write(folder / f"{name}.fa", seed, n, motif)
-    write(folder / "others.fa", 9, 20, None)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def finder(fasta: Path) -> MotifFinder:
-    sequences = [[r.sequence for r in read(fasta / f"{name}.fa")] for name in ("pos", "neg")]
-    labels = np.repeat([1, -1], 40)
-    return MotifFinder(10, 2, n_restarts=3).fit(sequences[0] + sequences[1], labels)
 
 
 def test_fit_scan_eval(run: Run, fasta: Path, tmp_path: Path) -> None:
@@ -103,69 +67,3 @@ def test_mistakes_are_told_in_one_line(run: Run, fasta: Path, tmp_path: Path) ->
     assert "C: expected a positive number" in found.stderr
     assert "Missing option" in run("motif", "fit", pos, code=2).stderr
     assert "not a model file" in run("motif", "scan", neg, pos, code=1).stderr
-
-
-def test_help_teaches(run: Run) -> None:
-    for command in ((), ("fit",), ("scan",), ("eval",)):
-        assert "didyma motif" in run("motif", *command, "--help").stdout
-
-
-def test_files_keep_a_finder(finder: MotifFinder, fasta: Path, tmp_path: Path) -> None:
-    path = tmp_path / "m.safetensors"
-    finder.save(path)
-    again = MotifFinder.load(path)
-    sequences = [record.sequence for record in read(fasta / "test.fa")]
-    np.testing.assert_array_equal(
-        again.decision_function(sequences), finder.decision_function(sequences)
-    )
-    assert again.motif().consensus == finder.motif().consensus == MOTIF
-
-
-def test_scan_finds_both_strands() -> None:
-    finder = MotifFinder(10, 0)
-    matrix = np.full((10, 4), -0.9)
-    matrix[range(10), ["ACGT".index(base) for base in MOTIF]] = 0.1  # an exact match scores 1
-    finder.coef_ = np.concatenate([matrix.ravel(), np.zeros(4)])
-    both = MotifFinder(10, 0, both_strands=True)
-    both.coef_ = finder.coef_
-    turned = MOTIF[::-1].translate(str.maketrans("ACGT", "TGCA"))
-    text = f"NCGCG{MOTIF}GCGNCC{turned}GCGCG"
-    hits = [(hit.start, hit.strand, round(hit.score, 9), hit.bases) for hit in both.scan(text)]
-    assert hits == [(5, "+", 1.0, MOTIF), (21, "-", 1.0, MOTIF)]
-    assert [hit.start for hit in finder.scan(text)] == [5]
-    assert finder.scan("ACG") == []
-    assert finder.sites(["ACG"]) == [None]
-    assert finder.predict(["ACG", text]).tolist() == [-1, 1]
-
-
-def test_labels_are_needed() -> None:
-    for labels, message in (([1, 1], "without"), ([1], "one per sequence")):
-        with pytest.raises(ValueError, match=message):
-            MotifFinder(2).fit(["ACGT", "ACGT"], labels)
-
-
-def test_gibbs_sampling_finds_the_motif(fasta: Path) -> None:
-    sequences = [[r.sequence for r in read(fasta / f"{name}.fa")] for name in ("pos", "neg")]
-    labels = np.repeat([1, -1], 40)
-    sampler = GibbsMotifSampler(10, n_sweeps=40, n_restarts=3)
-    sampler.fit(sequences[0] + sequences[1], labels)
-    assert sampler.motif().consensus == MOTIF
-    assert np.mean(sampler.predict(sequences[0] + sequences[1]) != labels) <= 0.05
-    again = GibbsMotifSampler(10, n_sweeps=40, n_restarts=3)
-    again.fit(sequences[0] + sequences[1], labels)
-    assert again.log_likelihood_ == sampler.log_likelihood_
-
-
-def test_a_logo_stacks_the_tallest_letter_on_top() -> None:
-    from didyma.applications.motif.logo import COLOURS, logo
-
-    shares = np.array([[0.7, 0.1, 0.1, 0.1], [0.25, 0.25, 0.25, 0.25]])
-    (axes,) = logo(Motif("box", shares)).axes
-    boxes = [patch.get_path().get_extents() for patch in axes.patches]
-    assert len(boxes) == 4, "a position without information is empty"
-    total = Motif("box", shares).information[0]
-    np.testing.assert_allclose(sum(box.height for box in boxes), total, atol=1e-6)
-    assert max(range(4), key=lambda i: boxes[i].y1) == 3
-    from matplotlib.colors import to_hex
-
-    assert to_hex(axes.patches[3].get_facecolor()) == COLOURS["A"]

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from didyma.applications.motif import meme
 from didyma.applications.motif.fasta import decode, encode, read, stream
 from didyma.errors import DataError
 
@@ -29,11 +28,7 @@ def test_records(tmp_path: Path, packed: bool, end: str) -> None:
     contents = (TEXT + end).encode()
     path = write(tmp_path, gzip.compress(contents) if packed else contents)
     found = [(r.name, r.description, r.sequence, r.line) for r in read(path)]
-    assert found == [
-        ("a", "the first", "ACGTACGTN", 1),
-        ("b", "", "RYKM", 6),
-        ("c", "", "TTTT", 8),
-    ]
+    assert found == [("a", "the first", "ACGTACGTN", 1), ("b", "", "RYKM", 6), ("c", "", "TTTT", 8)]
     assert len(read(path)[0]) == 9
 
 
@@ -92,31 +87,3 @@ def test_yeast(shared_data: Path) -> None:
     first = next(r for r in origins if r.name == "I-31")
     assert first.description.startswith("range=chr1:30946-31184")
     assert first.sequence in chromosome.sequence
-
-
-def test_meme_file(tmp_path: Path) -> None:
-    counts = np.array([[8.0, 0, 0, 0], [0, 4, 4, 0], [2, 2, 2, 2], [0, 3, 0, 5]])
-    motif = meme.Motif.from_counts("box", counts)
-    assert (motif.consensus, motif.n_sites) == ("ASNY", 8)
-    assert motif.reverse_complement.consensus == "RNST"
-    np.testing.assert_allclose(motif.probabilities.sum(axis=1), 1)
-    np.testing.assert_allclose(motif.log_odds, np.log2(motif.probabilities / 0.25))
-    path = tmp_path / "motif.txt"
-    meme.write([motif], path, both_strands=True)
-    lines = path.read_text().splitlines()
-    assert lines[0] == "MEME version 4"
-    assert "strands: + -" in lines
-    start = lines.index("MOTIF box ASNY") + 1
-    assert lines[start] == "letter-probability matrix: alength= 4 w= 4 nsites= 8 E= 0"
-    found = np.array([line.split() for line in lines[start + 1 :]], dtype=float)
-    np.testing.assert_allclose(found, motif.probabilities, atol=1e-6)
-    with pytest.raises(DataError, match="white space"):
-        meme.write([meme.Motif("a b", motif.probabilities)], path)
-
-
-def test_softmax_of_weights() -> None:
-    weights = np.array([[0.0, 800.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]])
-    motif = meme.Motif.from_weights("box", weights)
-    np.testing.assert_allclose(motif.probabilities, [[0, 1, 0, 0], [0.25] * 4])
-    assert motif.consensus == "CN"
-    np.testing.assert_allclose(motif.information, [2, 0], atol=1e-12)

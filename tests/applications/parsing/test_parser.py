@@ -6,13 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from torch import nn
 
 import didyma
-from didyma.applications.networks.bilstm import BiLSTM
-from didyma.applications.parsing.arc_factored import ArcFactored
-from didyma.applications.parsing.lexicon import MOST_ARCS, ParserLexicon, buckets, collate
 from didyma.applications.parsing.parser import LOSSES, DependencyParser
 from didyma.data import conll
 from didyma.data.conll import Field, Sentence
@@ -43,43 +38,6 @@ def sentence(heads: list[int], labels: list[str] | None = None) -> Sentence:
 
 def heads_of(sentences: list[Sentence]) -> list[list[int]]:
     return [[] if s.heads is None else s.heads.tolist() for s in sentences]
-
-
-def test_a_bilstm_is_that_of_packed_sequences():
-    torch.manual_seed(0)
-    ours, theirs = BiLSTM(3, 5, 2), nn.LSTM(3, 5, 2, bidirectional=True, batch_first=True)
-    for layer, (ahead, behind) in enumerate(zip(ours.forwards, ours.backwards)):
-        for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
-            for suffix, own in (("", ahead), ("_reverse", behind)):
-                getattr(theirs, f"{name}_l{layer}{suffix}").data = getattr(own, f"{name}_l0").data
-    x, lengths = torch.randn(3, 7, 3), torch.tensor([4, 7, 1])
-    packed = nn.utils.rnn.pack_padded_sequence(x, lengths, True, enforce_sorted=False)
-    expected, _ = nn.utils.rnn.pad_packed_sequence(theirs(packed)[0], batch_first=True)
-    found = ours(x, lengths)
-    for b, n in enumerate(lengths):
-        torch.testing.assert_close(found[b, :n], expected[b, :n])
-
-
-def test_arcs_are_scored_one_by_one_and_all_at_once():
-    torch.manual_seed(0)
-    network = ArcFactored(9, 4, 0, 3, **SMALL)
-    states = torch.randn(2, 5, 16)
-    scores = network.arc_scores(states)
-    for b, m, h in np.ndindex(2, 5, 5):
-        hidden = network.arc_modifier(states[b, m]) + network.arc_head(states[b, h])
-        torch.testing.assert_close(scores[b, m, h], network.arc_score(hidden.tanh())[0])
-
-
-def test_relations_are_those_of_the_given_arcs_and_allowed_there():
-    torch.manual_seed(0)
-    network = ArcFactored(9, 4, 0, 3, **SMALL)
-    network.allowed[0] = torch.tensor([True, False, False])
-    states, heads = torch.randn(1, 4, 16), torch.tensor([[-1, 2, 0, 1]])
-    scores = network.label_scores(states, heads)[0]
-    for m, h in ((1, 2), (3, 1)):
-        hidden = network.label_modifier(states[0, m]) + network.label_head(states[0, h])
-        torch.testing.assert_close(scores[m - 1], network.label_score(hidden.tanh()))
-    assert torch.isfinite(scores[1]).tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -141,9 +99,6 @@ def test_a_parser_is_saved_and_loaded(parser, treebank, tmp_path):
         np.testing.assert_array_equal(ours, theirs)
     kept = {**parser.get_params(), "device": "auto"}
     assert again.get_params() == kept
-    didyma.SVMRanker().fit([[0.0], [1.0]], [0, 1]).save(tmp_path / "ranker.safetensors")
-    with pytest.raises(ModelFileError, match="holds a SVMRanker, not a DependencyParser"):
-        DependencyParser.load(tmp_path / "ranker.safetensors")
 
 
 def test_what_was_never_seen_is_parsed_all_the_same(parser):
@@ -271,35 +226,3 @@ def test_weights_of_another_network_are_refused(parser, tmp_path):
     other = DependencyParser.load(tmp_path / "m.safetensors").set_params(hidden=5)
     with pytest.raises(ModelFileError, match="the weights do not fit"):
         other.predict([sentence([0])])
-
-
-def test_rare_words_are_forgotten_more_often(treebank):
-    lexicon = ParserLexicon.learn(treebank, Field.UPOS, characters=False)
-    example = lexicon.encode(treebank[0])
-    probability = np.zeros(len(lexicon.words))
-    probability[example.words[0]] = 1.0
-    forgotten = example.forget(probability, np.random.default_rng(0))
-    assert forgotten.words[0] == 1
-    np.testing.assert_array_equal(forgotten.words[1:], example.words[1:])
-
-
-def test_batches_hold_every_sentence_once_and_are_not_too_large():
-    random = np.random.default_rng(0)
-    lengths = random.integers(1, 120, 500)
-    rows = list(buckets(random.permutation(500), lengths, 16))
-    assert sorted(np.concatenate(rows).tolist()) == list(range(500))
-    for own in rows:
-        assert len(own) <= 16
-        assert len(own) == 1 or len(own) * (lengths[own].max() + 1) ** 2 <= MOST_ARCS
-    widths = [np.ptp(lengths[own]) for own in rows]
-    assert np.mean(widths) < 10
-
-
-def test_a_batch_pads_what_is_shorter():
-    lexicon = ParserLexicon.learn([sentence([2, 0]), sentence([0])], None, characters=True)
-    trees = [sentence([2, 0]), sentence([0])]
-    batch = collate([lexicon.encode(tree, tree.heads) for tree in trees])
-    assert batch.heads.tolist() == [[-1, 2, 0], [-1, 0, -1]]
-    assert batch.labels.tolist() == [[0, 1], [1, -1]]
-    assert batch.words.tolist() == [[2, 2], [2, 0]]  # w0 and w1 are the same word, w0
-    assert batch.characters.shape == (2, 2, 2)

@@ -191,8 +191,3 @@ def test_bad_calls_are_explained(run: Run, treebank: Path, tmp_path: Path) -> No
     run("tag", "nbest", data, data, data, "-o", tmp_path / "out", code=2)
     wrong = run("tag", "fit", data, "--prior", 0, "-o", tmp_path / "out", code=1)
     assert "prior: expected a number above 0" in wrong.stderr
-
-
-@pytest.mark.parametrize("command", ["fit", "predict", "nbest", "eval"])
-def test_help_has_examples(run: Run, command: str) -> None:
-    assert f"didyma tag {command} " in run("tag", command, "--help").stdout

@@ -79,8 +79,7 @@ def fit(
         table = None if vectors is None else _read_vectors(vectors, classifier, pairs, held_out)
         classifier.fit(pairs, labels, held_out, table)
     about = {"path": str(train), "pairs": len(pairs), "labels": classifier.classes_}
-    choice = {"alignment": classifier.alignment}
-    neural.save_trained(classifier, output, about, dev, "accuracy", choice, as_json=as_json)
+    neural.save_trained(classifier, output, about, dev, "accuracy", "alignment", as_json=as_json)
 
 
 @app.command()
@@ -89,8 +88,7 @@ def predict(
     data: Annotated[Path, options.argument("DATA", "Pairs of sentences: JSONL, or SICK.")],
     output: Annotated[Path | None, options.file("Predictions, as JSONL.", "--output", "-o")] = None,
     alignments: Annotated[
-        Path | None,
-        options.file("How words are aligned: drawn (.html, .svg) or as data (.jsonl)."),
+        Path | None, options.file("How words are aligned: drawn (.html, .svg) or as data (.jsonl).")
     ] = None,
     most: Annotated[int, options.number("Pairs to draw, the first of DATA.", min=1)] = 20,
     device: neural.Device = "auto",

@@ -122,7 +122,6 @@ def _panels(name: str, weights: Floats, selected: Selected, most: int) -> list[_
 
 
 def _size(alignment: Alignment, rows: int, columns: int) -> tuple[float, float]:
-    """Inches, roughly: the layout does the rest."""
     m, n = alignment.to_premise.shape
     slanted = LETTER * max(map(len, alignment.hypothesis))
     width = columns * max(CELL * n + slanted, LEAST) + LETTER * max(map(len, alignment.premise))

@@ -112,7 +112,6 @@ def _stack(first: Tensor, second: Tensor) -> Tensor:
 
 
 def _pool(states: Tensor, lengths: Tensor) -> Tensor:
-    """Mean and maximum over the words of each sentence."""
     outside = torch.arange(states.shape[1], device=states.device) >= lengths[:, None]
     mean = states.masked_fill(outside[:, :, None], 0.0).sum(1) / lengths[:, None]
     return torch.cat([mean, states.masked_fill(outside[:, :, None], -torch.inf).amax(1)], 1)
@@ -181,8 +180,8 @@ class EntailmentClassifier(NetworkEstimator[ESIM]):
     n_jobs : int, optional
         Threads of SparseMAP; None means every core.
 
-    Training and ``device`` are those of `NetworkEstimator`; alignments are on the CPU, in double
-    precision.
+    Training, ``device`` and other attributes are those of `NetworkEstimator`; alignments are on
+    the CPU, in double precision.
 
     Attributes
     ----------
@@ -190,10 +189,6 @@ class EntailmentClassifier(NetworkEstimator[ESIM]):
         The labels.
     words_ : list of str
         The words that have a vector.
-    weights_ : dict of str to array
-        The parameters of the network.
-    history_ : History
-        A record of each epoch, the best one, and why training ended; not kept in model files.
 
     Examples
     --------

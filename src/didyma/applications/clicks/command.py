@@ -17,9 +17,7 @@ TEXTS = "Texts"  # a panel of the help
 MODEL = cli.ParametersOf(
     "didyma.applications.clicks.model.ClickModel",
     {
-        "Model": [
-            *("method", "clip", "smoothing", "min_impressions", "min_clicks", "bootstrap"),
-        ],
+        "Model": [*("method", "clip", "smoothing", "min_impressions", "min_clicks", "bootstrap")],
         None: [cli.SEED],
     },
 )
@@ -57,15 +55,13 @@ def clicks(
     queries: Annotated[
         Path | None,
         options.file(
-            "Text of each query by its id (.tsv, .jsonl), where the log has ids.",
-            panel=TEXTS,
+            "Text of each query by its id (.tsv, .jsonl), where the log has ids.", panel=TEXTS
         ),
     ] = None,
     passages: Annotated[
         Path | None,
         options.file(
-            "Text of each document by its id (.tsv, .jsonl), where the log has ids.",
-            panel=TEXTS,
+            "Text of each document by its id (.tsv, .jsonl), where the log has ids.", panel=TEXTS
         ),
     ] = None,
     names: Annotated[
@@ -108,12 +104,12 @@ def clicks(
         require_extra()
     from didyma.applications.clicks import log as click_log
     from didyma.applications.clicks.model import ClickModel
-    from didyma.applications.clicks.report import (
+    from didyma.applications.clicks.writers import (
         position_records,
         position_rows,
         write_click_report,
+        writer_of,
     )
-    from didyma.applications.clicks.writers import writer_of
 
     columns = cli.parse_names(names, click_log.ROLES)
     with cli.waiting(f"reading {log}"):

@@ -112,7 +112,7 @@ def _rows(path: PathName, columns: Mapping[str, str]) -> Iterator[tuple[int, dic
     tabs = format_suffix(path) != ".csv"
     file = DelimitedFile(path, "\t" if tabs else ",", quoted=not tabs)
     with placed(path, 1):
-        names = _named(file.header, columns)
+        names = _columns_of_roles(file.header, columns)
     places = {role: file.header.index(name) for role, name in names.items()}
     for line, row in file.rows():
         yield line, {role: row[place] for role, place in places.items()}
@@ -126,11 +126,13 @@ def _json_records(
         keys = tuple(record)
         if keys not in roles_of:
             with placed(path, line):
-                roles_of[keys] = _named(keys, columns)
+                roles_of[keys] = _columns_of_roles(keys, columns)
         yield line, {role: record[name] for role, name in roles_of[keys].items()}
 
 
-def _named(names: list[str] | tuple[str, ...], columns: Mapping[str, str]) -> dict[str, str]:
+def _columns_of_roles(
+    names: list[str] | tuple[str, ...], columns: Mapping[str, str]
+) -> dict[str, str]:
     """What each role is called among the names that are there."""
     for name in columns.values():
         if name not in names:
@@ -168,7 +170,7 @@ class _Counts:
             query = self._name(record, "query", "qid")
             document = self._name(record, "passage", "docid")
             if record.get("impression") is not None:
-                self._turn(id_of(record["impression"], "impression"))
+                self._begin_impression(id_of(record["impression"], "impression"))
             else:
                 self.page = None
         except DataError as error:
@@ -204,7 +206,7 @@ class _Counts:
             self.n_changed += first != content
         return key
 
-    def _turn(self, page: str) -> None:
+    def _begin_impression(self, page: str) -> None:
         """Begin an impression, unless it has begun."""
         if page == self.page:
             return

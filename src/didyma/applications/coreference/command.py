@@ -114,7 +114,8 @@ def fit(
             yield resolver.fit_pairs(examples, labels)
 
     def judge(resolver: CoreferenceResolver) -> float:
-        value = _value(_evaluate(held_out, resolver.predict_pairs(unseen)), measure)
+        score = _evaluate(held_out, resolver.predict_pairs(unseen))[measure]
+        value = float(score if measure == "conll" else score.f1)
         cli.print_message(f"C={resolver.C:<8g}r={resolver.r:<8g}dev {measure} {decimal(value)}")
         return value
 
@@ -223,18 +224,17 @@ def evaluate(
             predicted: Sequence[Any] = resolver.predict(documents)
     else:
         predicted = _labels_of(system, _read(system), documents)
-    scores = _evaluate(documents, predicted)
-    single = [_evaluate([d], [labels]) for d, labels in zip(documents, predicted)]
-    if as_json:
-        record = {"n_documents": len(documents), **_scores_dict(scores)}
-        if per_document:
-            record["documents"] = {
-                f"{d.name} {d.part}": _scores_dict(scores_of_one)
-                for d, scores_of_one in zip(documents, single)
-            }
-        cli.print_json(record)
-    else:
-        typer.echo(_scores_text(documents, scores, single if per_document else []))
+    scores, single = _evaluate(documents, predicted), []
+    if per_document:
+        single = [_evaluate([d], [labels]) for d, labels in zip(documents, predicted)]
+    if not as_json:
+        typer.echo(_scores_text(documents, scores, single))
+        return
+    record = {"n_documents": len(documents), **_scores_dict(scores)}
+    if per_document:
+        names = (f"{document.name} {document.part}" for document in documents)
+        record["documents"] = dict(zip(names, map(_scores_dict, single)))
+    cli.print_json(record)
 
 
 def _read(path: Path) -> list[Document]:
@@ -267,11 +267,6 @@ def _evaluate(documents: Sequence[Document], predicted: Sequence[Any]) -> dict[s
     return evaluate([document.labels for document in documents], predicted)
 
 
-def _value(scores: dict[str, Any], measure: str) -> float:
-    value = scores[measure]
-    return float(value if measure == "conll" else value.f1)
-
-
 def _summary(resolver: Any, on_dev: float | None) -> dict[str, Any]:
     result = resolver.result_
     return {
@@ -297,24 +292,20 @@ def _labels_of(
             raise DataError(
                 f"expected a document {document.name}, part {document.part}, found none", path=path
             )
-        ours = sorted((m.start, m.stop, m.cluster) for m in other.mentions)
-        order = sorted(range(len(document.mentions)), key=lambda k: document.mentions[k][:2])
-        theirs = [document.mentions[k][:2] for k in order]
-        if [mention[:2] for mention in ours] != theirs:
-            where = set(theirs) ^ {mention[:2] for mention in ours}
+        ours, theirs = ([mention[:2] for mention in d.mentions] for d in (other, document))
+        if ours != theirs:
+            where = set(theirs) ^ set(ours)
             words = f", first {document.words[slice(*min(where))]}" if where else ""
             raise DataError(
                 f"document {document.name}, part {document.part}: expected the {len(theirs)} "
                 f"mentions of the gold file, found {len(ours)} that differ{words}",
                 path=other.path,
             )
-        clusters = dict(zip(order, (cluster for *_, cluster in ours)))
-        labels.append([clusters[k] for k in range(len(order))])
+        labels.append([mention.cluster for mention in other.mentions])
     return labels
 
 
 def _scores_dict(scores: dict[str, Any]) -> dict[str, Any]:
-    """Measures, ready for JSON."""
     return {
         name: value
         if isinstance(value, float)
@@ -326,7 +317,6 @@ def _scores_dict(scores: dict[str, Any]) -> dict[str, Any]:
 def _scores_text(
     documents: Sequence[Document], scores: dict[str, Any], single: Sequence[dict[str, Any]]
 ) -> str:
-    """Measures of all documents, and of each."""
     names = {"muc": "MUC", "b_cubed": "B3", "ceaf_m": "CEAF_m", "ceaf_e": "CEAF_e"}
     rows = [["", "precision", "recall", "F1"]]
     for key, name in names.items():

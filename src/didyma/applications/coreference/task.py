@@ -174,7 +174,7 @@ class CoreferenceTask(PairTask):
             return Clustering(np.zeros(0, np.int64), np.zeros((0, 2), np.int64))
         graph = coo_array((np.ones(len(i)), (i, j)), shape=(n_mentions, n_mentions))
         _, labels = connected_components(graph, directed=False)
-        return Clustering(_numbered(labels), np.stack(edges, axis=1))
+        return Clustering(_renumbered(labels), np.stack(edges, axis=1))
 
     def pairs(self, output: Clustering) -> Integers:
         """The edges."""
@@ -227,7 +227,7 @@ class CorrelationClusteringTask(PairTask):
         labels = np.arange(n_mentions)
         i, j = _mentions(pairs, n_mentions)
         np.minimum.at(labels, j, i)  # all pairs are there: the first mention is linked to all
-        return _numbered(labels)
+        return _renumbered(labels)
 
     def pairs(self, output: ArrayLike) -> Integers:
         """All pairs of mentions with the same label."""
@@ -272,7 +272,7 @@ class PairProblem(TaskProblem):
         """Weighted coefficients of chosen pairs less those of gold ones, and the loss."""
         coefficients, total = np.zeros(self._n_pairs), 0.0
         for i, (weight, span) in enumerate(zip(self.weights.tolist(), self._spans)):
-            chosen, gold, loss = self._answer(scores[span], i)
+            chosen, gold, loss = self._most_violated(scores[span], i)
             of_document = coefficients[span]
             of_document[chosen] += weight
             of_document[gold] -= weight
@@ -290,7 +290,7 @@ class PairProblem(TaskProblem):
     def cut(self, w: Vector, i: int) -> Cut:
         """Features of the most violating output less those of the gold one, and its loss."""
         x = self.examples[i]
-        chosen, gold, loss = self._answer(x.scores(w), i)
+        chosen, gold, loss = self._most_violated(x.scores(w), i)
         return Cut(x.sum(chosen) - x.sum(gold), loss)
 
     def cut_all(self, w: Vector) -> Cut:
@@ -298,7 +298,7 @@ class PairProblem(TaskProblem):
         coefficients, loss = self.respond(self.scores(w))
         return Cut(self.gather(coefficients), loss)
 
-    def _answer(self, scores: Vector, i: int) -> tuple[Integers, Integers, float]:
+    def _most_violated(self, scores: Vector, i: int) -> tuple[Integers, Integers, float]:
         """Chosen pairs, gold pairs and the loss of document i."""
         task, y = self.task, self.labels[i]
         _, within, across = costs = self._costs[i]
@@ -315,7 +315,7 @@ class PairProblem(TaskProblem):
         return super()._refresh()
 
 
-def _numbered(labels: NDArray[Any]) -> Integers:
+def _renumbered(labels: NDArray[Any]) -> Integers:
     """The same clusters, numbered from 0 by first appearance."""
     _, first, code = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int64)

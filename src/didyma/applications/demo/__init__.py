@@ -165,7 +165,6 @@ def _notes(
     reranker: TextReranker,
     random_state: int,
 ) -> tuple[str, ...]:
-    """How the numbers came about."""
     relevant = candidates.lists.y.sum() / len(candidates.topics)
     dropped = ", ".join(f"“{topic.title}”" for topic in candidates.dropped)
     sizes = ", ".join(f"{len(part.groups)} topics to {name} on" for name, part in lists.items())
@@ -204,7 +203,6 @@ def _write(
 
 
 def _records(lists: Lists) -> list[dict[str, object]]:
-    """An object for each query."""
     assert lists.queries is not None
     assert lists.docid is not None
     return [

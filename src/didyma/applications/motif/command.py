@@ -101,6 +101,7 @@ def fit(
         cli.check_output(path, positives, negatives, background)
     from didyma import model
     from didyma.applications.motif.finder import MotifFinder
+    from didyma.applications.motif.meme import save_logo, write
 
     start = time.perf_counter()
     groups = [_read(positives, parameters["length"]), _read(negatives)]
@@ -122,12 +123,8 @@ def fit(
         inputs = zip((positives, negatives, background), sizes)
         model.save(finder, output, summary={"sequences": {str(path): n for path, n in inputs}})
     if meme is not None:
-        from didyma.applications.motif.meme import write
-
         write([motif], meme, both_strands=finder.both_strands)
     if logo is not None:
-        from didyma.applications.motif.logo import save_logo
-
         save_logo(motif, logo)
     error = _errors(finder, *groups[:2])
     summary = {
@@ -147,7 +144,8 @@ def fit(
         runs = f"{len(finder.objectives_)} of {restarts} runs, objective {finder.result_.value:.5g}"
         lines = {
             "motif": f"{motif.consensus} ({summary['bits']} bits)",
-            "training": _sentence(error),
+            "training": f"error {error['error']:.2%}: {error['missed']} of {error['positives']} "
+            f"missed, {error['false']} of {error['negatives']} false",
             "search": runs,
             "time": f"{summary['seconds']:.1f} s",
             "saved to": str(output),
@@ -234,16 +232,16 @@ def evaluate(
     typer.echo(listed(lines))
 
 
-def _read(path: Path, length: int | None = None) -> list[FastaRecord]:
-    """Records of a file, each of which must have room for a motif if ``length`` is given."""
+def _read(path: Path, length: int = 0) -> list[FastaRecord]:
+    """Records of a file, each of which must have room for a motif of this length."""
     from didyma.applications.motif.fasta import BASES, read
 
     with cli.waiting(f"reading {path}"):
         records = read(path)
     cli.print_message(f"{path}: {len(records)} sequences, {sum(map(len, records))} bases")
-    for record in records if length is not None else ():
+    for record in records:
         runs = re.findall(f"[{BASES}]+", record.sequence)
-        if max(map(len, runs), default=0) < (length or 0):
+        if max(map(len, runs), default=0) < length:
             raise DataError(
                 f"expected {length} known bases in a row, for the motif, in {record.name!r}",
                 path=path,
@@ -279,13 +277,6 @@ def _errors(
         "false": false,
         "roc": float(np.mean(higher + as_high) / 2 / len(negatives)),
     }
-
-
-def _sentence(errors: dict[str, Any]) -> str:
-    return (
-        f"error {errors['error']:.2%}: {errors['missed']} of {errors['positives']} missed, "
-        f"{errors['false']} of {errors['negatives']} false"
-    )
 
 
 @contextmanager

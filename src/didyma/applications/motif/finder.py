@@ -126,10 +126,7 @@ class MotifFinder(Savable, Estimator):
         return MotifTask(self.length, self.order, self.both_strands)
 
     def fit(
-        self,
-        sequences: Sequence[DNA],
-        labels: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        self, sequences: Sequence[DNA], labels: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Learn from sequences (texts, or codes) with labels +1 and -1."""
         self._check_restored()

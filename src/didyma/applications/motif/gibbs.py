@@ -56,10 +56,7 @@ class GibbsMotifSampler(Estimator):
     random_state: Any = 0
 
     def fit(
-        self,
-        sequences: Sequence[DNA],
-        labels: ArrayLike,
-        sample_weight: ArrayLike | None = None,
+        self, sequences: Sequence[DNA], labels: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Sample sites of the positive sequences, then choose the threshold."""
         if self.pseudocount <= 0:

@@ -22,7 +22,7 @@ EVERY = 10.0  # seconds between lines within an epoch
 PAUSE = 0.2  # seconds between updates of the bar
 # Of all networks.
 TRAINING: dict[str | None, list[str | cli.Option]] = {
-    "Training": ["epochs", "learning_rate", "batch_size", "patience", "device", "checkpoint"],
+    "Training": ["epochs", "learning_rate", "batch_size", "patience", "device", "checkpoint"]
 }
 PICTURES = (".html", ".svg")
 FIXED_VECTORS = cli.Option(
@@ -31,8 +31,7 @@ FIXED_VECTORS = cli.Option(
 Device = Annotated[
     Literal["auto", "cpu", "cuda", "mps"],
     typer.Option(
-        help="Where to compute; auto takes a GPU if there is one.",
-        rich_help_panel="Training",
+        help="Where to compute; auto takes a GPU if there is one.", rich_help_panel="Training"
     ),
 ]
 Vectors = Annotated[
@@ -91,15 +90,15 @@ def training(measure: str) -> Iterator[Callable[[Step], None]]:
         return
     with cli.progress_bars(console) as bars:
         task = bars.add_task("epoch 1", total=1.0, state="")
-        shown = 0.0
+        last = 0.0
 
         def show(step: Step) -> None:
-            nonlocal shown
+            nonlocal last
             if step.value is not None:
                 bars.console.print(_line(step, measure), highlight=False)
-            elif time.monotonic() < shown + PAUSE:
+            elif time.monotonic() < last + PAUSE:
                 return
-            shown = time.monotonic()
+            last = time.monotonic()
             done = (step.epoch - 1 + step.step / step.n_steps) / step.n_epochs
             name = f"epoch {step.epoch} of {step.n_epochs}"
             bars.update(task, completed=done, description=name, state=f"loss {step.loss:.4g}")
@@ -132,13 +131,13 @@ def save_trained(
     train: Mapping[str, Any],
     dev: Path | None,
     measure: str,
-    choice: Mapping[str, str],
+    choice: str,
     *,
     as_json: bool,
 ) -> None:
     """Save a trained model and print how training went; exit code 130 or 143 if it was interrupted.
 
-    ``train`` describes the data, ``choice`` what kind of model it is.
+    ``train`` describes the data; ``choice`` is the parameter that says what kind of model it is.
     """
     from didyma import model as model_file
 
@@ -148,7 +147,7 @@ def save_trained(
     summary = {
         "train": train,
         "dev": None if dev is None else {"path": str(dev), measure: on_dev},
-        **choice,
+        choice: getattr(model, choice),
         "epochs": n_epochs,
         "best_epoch": history.best_epoch,
         "status": history.status,
@@ -158,15 +157,10 @@ def save_trained(
         seconds = sum(record["seconds"] for record in history.records)
         cli.print_json({"model": str(output), **summary, "seconds": seconds})
     else:
-        lines = {
-            **{
-                name: f"{kind}, epoch {history.best_epoch} of {n_epochs}"
-                for name, kind in choice.items()
-            },
-            **({} if on_dev is None else {f"dev {measure}": decimal(on_dev)}),
-            "saved to": str(output),
-        }
-        typer.echo(listed(lines))
+        lines = {choice: f"{summary[choice]}, epoch {history.best_epoch} of {n_epochs}"}
+        if on_dev is not None:
+            lines[f"dev {measure}"] = decimal(on_dev)
+        typer.echo(listed({**lines, "saved to": str(output)}))
     cli.end_if_interrupted(history.status == "interrupted", "epoch")
 
 

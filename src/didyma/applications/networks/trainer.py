@@ -31,6 +31,7 @@ OPTIMIZERS = {"adam": torch.optim.AdamW, "sgd": torch.optim.SGD}
 MOMENTS = ("exp_avg", "exp_avg_sq")  # of each parameter, with Adam's number of steps
 DEVICES = ("auto", "cpu", "cuda", "mps")
 CLIP = 5.0  # longest gradient; longer ones are shortened
+RECORD = ("epoch", "loss", "value", "learning_rate", "seconds")  # of an epoch
 # Settings that a run which goes on must share with the one before.
 FIXED = ("learning_rate", "optimizer", "weight_decay", "decay", "random_state")
 
@@ -150,16 +151,15 @@ def train(
     (2.0, 99)
     """
     settings._check_training()
-    run = _Run(settings, module, identity or {})
+    run = _Run(settings, module, batches, loss, evaluate, identity or {})
     history = run.history
-    begun = time.perf_counter()
     try:
         with torch.random.fork_rng():
             for epoch in range(len(history.records) + 1, settings.epochs + 1):
                 if len(history.records) - history.best_epoch >= settings.patience:
                     history.status = "patience"
                     break
-                run.epoch(epoch, batches, loss, evaluate, begun)
+                run.epoch(epoch)
     except KeyboardInterrupt:
         if not history.records:
             raise
@@ -173,9 +173,17 @@ class _Run:
     """One run of training: the optimiser, the best parameters, the history."""
 
     def __init__(
-        self, settings: TrainingSettings, module: nn.Module, identity: Mapping[str, str]
+        self,
+        settings: TrainingSettings,
+        module: nn.Module,
+        batches: Batches,
+        loss: Callable[[Any], Tensor],
+        evaluate: Callable[[], float] | None,
+        identity: Mapping[str, str],
     ) -> None:
         self.settings, self.module, self.identity = settings, module, identity
+        self.batches, self.loss, self.evaluate = batches, loss, evaluate
+        self.begun = time.perf_counter()
         trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
         self.optimizer = OPTIMIZERS[settings.optimizer](
             trained, lr=settings.learning_rate, weight_decay=settings.weight_decay
@@ -185,30 +193,23 @@ class _Run:
         if settings.checkpoint is not None and Path(settings.checkpoint).exists():
             self.resume(settings.checkpoint)
 
-    def epoch(
-        self,
-        epoch: int,
-        batches: Batches,
-        loss: Callable[[Any], Tensor],
-        evaluate: Callable[[], float] | None,
-        begun: float,
-    ) -> None:
+    def epoch(self, epoch: int) -> None:
         settings, module, history = self.settings, self.module, self.history
         start = time.perf_counter()
         torch.manual_seed(settings.random_state + 1_000_003 * epoch)
-        order = batches(np.random.default_rng((settings.random_state, epoch)))
+        order = self.batches(np.random.default_rng((settings.random_state, epoch)))
         module.train()
         mean = 0.0
 
         def report(step: int, value: float | None) -> None:
             if settings.callback is not None:
                 place = (epoch, settings.epochs, step, len(order))
-                improved, seconds = history.best_epoch == epoch, time.perf_counter() - begun
+                improved, seconds = history.best_epoch == epoch, time.perf_counter() - self.begun
                 settings.callback(Step(*place, mean, value, improved, seconds))
 
         for step, batch in enumerate(order, start=1):
             self.optimizer.zero_grad()
-            value = loss(batch)
+            value = self.loss(batch)
             if not torch.isfinite(value):
                 raise DataError(
                     f"the loss is no longer finite in epoch {epoch}; try a lower learning rate",
@@ -221,18 +222,11 @@ class _Run:
             report(step, None)
         module.eval()
         with torch.no_grad():
-            reached = math.nan if evaluate is None else evaluate()
+            reached = math.nan if self.evaluate is None else self.evaluate()
         (group, *_) = self.optimizer.param_groups
-        history.records.append(
-            {
-                "epoch": epoch,
-                "loss": mean,
-                "value": reached,
-                "learning_rate": group["lr"],
-                "seconds": time.perf_counter() - start,
-            }
-        )
-        if evaluate is None or reached > history.best_value:
+        values = (epoch, mean, reached, group["lr"], time.perf_counter() - start)
+        history.records.append(dict(zip(RECORD, values)))
+        if self.evaluate is None or reached > history.best_value:
             history.best_epoch, history.best_value = epoch, reached
             self.best = _copy(module.state_dict())
         else:
@@ -327,9 +321,8 @@ def _check_alike(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) 
 
 
 def _check_history(history: History) -> None:
-    names = {"epoch", "loss", "value", "learning_rate", "seconds"}
-    if not all(record.keys() == names for record in history.records):
-        raise ValueError(f"history should have records of {', '.join(sorted(names))}")
+    if not all(record.keys() == set(RECORD) for record in history.records):
+        raise ValueError(f"history should have records of {', '.join(sorted(RECORD))}")
     if history.best_epoch not in range(len(history.records) + 1):
         raise ValueError(f"best_epoch should be one of the epochs, but is {history.best_epoch!r}")
     float(history.best_value)

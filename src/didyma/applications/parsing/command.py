@@ -75,8 +75,7 @@ def fit(
     with neural.training("UAS") as callback:
         parser = DependencyParser(**parameters, callback=callback).fit(sentences, held_out)
     about = {"path": str(train), "sentences": len(sentences)}
-    choice = {"loss": parser.loss}
-    neural.save_trained(parser, output, about, dev, "UAS", choice, as_json=as_json)
+    neural.save_trained(parser, output, about, dev, "UAS", "loss", as_json=as_json)
 
 
 @app.command()

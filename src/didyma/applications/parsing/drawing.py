@@ -180,7 +180,6 @@ def write(sentences: Sequence[Ambiguity], title: str, path: PathName) -> None:
 
 
 def _stacked(pictures: Sequence[str]) -> str:
-    """One picture below the other."""
     y, width, placed = 0.0, 1.0, []
     for picture in pictures:
         size = SIZE.search(picture)

@@ -15,9 +15,15 @@ from torch import Tensor
 
 from didyma import DataError
 from didyma.applications.networks.estimator import NetworkEstimator, device_of, restore
-from didyma.applications.parsing.arc_factored import ArcFactored, Batch
-from didyma.applications.parsing.lexicon import NumberedSentence, ParserLexicon, buckets, collate
 from didyma.applications.parsing.measures import evaluate, labelled_tree
+from didyma.applications.parsing.network import (
+    ArcFactored,
+    Batch,
+    NumberedSentence,
+    ParserLexicon,
+    buckets,
+    collate,
+)
 from didyma.data.conll import Field, Sentence
 from didyma.errors import check_choice
 from didyma.model import Saved
@@ -77,17 +83,13 @@ class DependencyParser(NetworkEstimator[ArcFactored]):
     characters : bool
         Read the letters of words too.
 
-    Training and ``device`` are those of `NetworkEstimator`: a batch has sentences of similar
-    lengths, and trees are always found on the CPU.
+    Training, ``device`` and other attributes are those of `NetworkEstimator`: a batch has sentences
+    of similar lengths, and trees are always found on the CPU.
 
     Attributes
     ----------
-    weights_ : dict of arrays
-        Parameters of the network, an `ArcFactored`.
     words_, tags_, characters_, labels_ : list of str
         What was seen in training; all else is unknown.
-    history_ : History
-        Loss and dev UAS of each epoch.
 
     Examples
     --------
@@ -155,7 +157,7 @@ class DependencyParser(NetworkEstimator[ArcFactored]):
             ]
 
         def uas() -> float:
-            predicted = self._each(unseen, self._best_heads)
+            predicted = self._apply(unseen, self._best_heads)
             right = [heads == s.heads for heads, s in zip(predicted, held_out)]
             return float(np.concatenate(right).mean())
 
@@ -169,7 +171,7 @@ class DependencyParser(NetworkEstimator[ArcFactored]):
 
     def predict(self, sentences: Sequence[Sentence]) -> list[Sentence]:
         """The sentences with heads and relations in the place of those that they had."""
-        trees = self._each(self._encode(sentences), self._best_trees)
+        trees = self._apply(self._encode(sentences), self._best_trees)
         return [
             sentence.replaced({Field.HEAD: tree[0], Field.DEPREL: tree[1]}) if tree else sentence
             for sentence, tree in zip(sentences, trees)
@@ -184,7 +186,7 @@ class DependencyParser(NetworkEstimator[ArcFactored]):
 
     def arc_scores(self, sentences: Sequence[Sentence]) -> list[NDArray[np.float64]]:
         """Scores (n + 1, n + 1) of each sentence: [m, h] is that of head h for word m."""
-        matrices = self._each(self._encode(sentences), self._arc_scores)
+        matrices = self._apply(self._encode(sentences), self._arc_scores)
         return [np.zeros((1, 1)) if scores is None else scores for scores in matrices]
 
     def alternatives(
@@ -206,7 +208,7 @@ class DependencyParser(NetworkEstimator[ArcFactored]):
     def label(self, sentences: Sequence[Sentence], heads: Sequence[Integers]) -> list[list[str]]:
         """Relations of the words of each sentence to given heads (n,)."""
         examples = self._encode(sentences, heads)
-        return [labels or [] for labels in self._each(examples, self._best_labels)]
+        return [labels or [] for labels in self._apply(examples, self._best_labels)]
 
     def _loss(self) -> FenchelYoungLoss:
         check_choice(self.loss, LOSSES, "loss")
@@ -309,7 +311,7 @@ class DependencyParser(NetworkEstimator[ArcFactored]):
         trees = [None] * len(sentences) if heads is None else heads
         return [self._lexicon.encode(*pair) for pair in zip(sentences, trees, strict=True)]
 
-    def _each(
+    def _apply(
         self, examples: Sequence[NumberedSentence], function: Callable[[Batch, Tensor], Sequence[T]]
     ) -> list[T | None]:
         """Values of a function of batches and states for each example; None for an empty one."""
@@ -335,16 +337,18 @@ class DependencyParser(NetworkEstimator[ArcFactored]):
         return heads
 
     def _best_heads(self, batch: Batch, states: Tensor) -> list[Integers]:
-        return _cut(self._argmax(batch, states)[:, 1:], batch)
+        return _without_padding(self._argmax(batch, states)[:, 1:], batch)
 
     def _best_labels(self, batch: Batch, states: Tensor) -> list[list[str]]:
         numbers = self.network.label_scores(states, batch.heads).argmax(dim=2).cpu().numpy()
-        return [[self.labels_[number] for number in row] for row in _cut(numbers, batch)]
+        return [
+            [self.labels_[number] for number in row] for row in _without_padding(numbers, batch)
+        ]
 
     def _best_trees(self, batch: Batch, states: Tensor) -> list[tuple[Integers, list[str]]]:
         heads = self._argmax(batch, states)
         parsed = replace(batch, heads=torch.from_numpy(heads).to(device_of(self.network)))
-        return list(zip(_cut(heads[:, 1:], batch), self._best_labels(parsed, states)))
+        return list(zip(_without_padding(heads[:, 1:], batch), self._best_labels(parsed, states)))
 
 
 # The posterior over the trees of no words.
@@ -354,6 +358,5 @@ NOTHING = Distribution(
 )
 
 
-def _cut(rows: NDArray[np.int64], batch: Batch) -> list[NDArray[np.int64]]:
-    """Rows without their padding."""
+def _without_padding(rows: NDArray[np.int64], batch: Batch) -> list[NDArray[np.int64]]:
     return [row[:n] for row, n in zip(rows, batch.lengths.tolist())]

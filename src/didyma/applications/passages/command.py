@@ -86,9 +86,7 @@ def fit(
     with neural.training("MAP") as callback:
         ranker = PassageRanker(**parameters, callback=callback).fit(questions, held_out, table)
     about = {"path": str(train), "questions": len(questions.groups)}
-    neural.save_trained(
-        ranker, output, about, dev, "MAP", {"loss": parameters["loss"]}, as_json=as_json
-    )
+    neural.save_trained(ranker, output, about, dev, "MAP", "loss", as_json=as_json)
 
 
 @app.command("eval")
@@ -96,8 +94,7 @@ def evaluate(
     model: Model,
     data: Data,
     every: Annotated[
-        bool,
-        options.flag("--all", "Count questions whose passages are all of one kind, too."),
+        bool, options.flag("--all", "Count questions whose passages are all of one kind, too.")
     ] = False,
     device: neural.Device = "auto",
     jobs: options.Jobs = None,
@@ -178,10 +175,7 @@ def rank(
 def embed(
     model: Model,
     data: Data,
-    output: Annotated[
-        Path,
-        options.file("A NumPy archive (.npz) to write.", "--output", "-o"),
-    ],
+    output: Annotated[Path, options.file("A NumPy archive (.npz) to write.", "--output", "-o")],
     device: neural.Device = "auto",
     jobs: options.Jobs = None,
 ) -> None:

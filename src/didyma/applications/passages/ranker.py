@@ -157,17 +157,13 @@ class PassageRanker(NetworkEstimator[PassageNetwork]):
     batch_size : int >= 1
         Questions in each step, with all their passages.
 
-    Training and ``device`` are those of `NetworkEstimator`.
+    Training, ``device`` and other attributes are those of `NetworkEstimator`; the epoch that is
+    kept has the best MAP on ``eval_set``, or is the last.
 
     Attributes
     ----------
     words_ : list of str
         The words that have a vector.
-    weights_ : dict of str to array
-        The parameters of the network.
-    history_ : History
-        What happened in training, and the epoch that was kept: the best MAP on ``eval_set``, or the
-        last. Not saved with a model.
 
     Examples
     --------

@@ -294,7 +294,7 @@ class TrigramTagger(Savable, Estimator):
             share = sp.csr_array(
                 sp.diags_array(k / total) @ level + sp.diags_array(1 - k) @ shorter
             )
-            levels.append(_without(share, self.threshold * share.max(axis=1).toarray()))
+            levels.append(_drop_below(share, self.threshold * share.max(axis=1).toarray()))
         return suffixes, sp.csr_array(sp.vstack(levels))
 
     def _emissions(self, corpus: _Corpus, shares: sp.csr_array) -> dict[str, NDArray[Any]]:
@@ -305,7 +305,7 @@ class TrigramTagger(Savable, Estimator):
         suffixes = _Suffixes(self.suffixes_)
         nodes = [suffixes.find(word, begins=False) for word in self.words_]
         expected = self.prior * shares[nodes]
-        expected = _without(expected, self.threshold * (seen.sum(axis=1) + self.prior))
+        expected = _drop_below(expected, self.threshold * (seen.sum(axis=1) + self.prior))
         weights = sp.csr_array(sp.vstack([seen + expected, self.prior * shares]))
         weights.sort_indices()
         tags = weights.indices.astype(np.int64)
@@ -388,8 +388,8 @@ class _Decoder:
             and "" in self.suffixes.node_of
             and keys.shape == arrays["trigrams"].shape
             and np.all((keys >= 0) & (keys < n**3))
-            and _sound(lexicon, self.boundary + 1, n)
-            and _sound(contexts, len(lexicon.tags), n)
+            and _are_valid(lexicon, self.boundary + 1, n)
+            and _are_valid(contexts, len(lexicon.tags), n)
             and lexicon.tags[-1] == n - 1
         )
         if not sound:
@@ -440,7 +440,7 @@ def _chain(word: str, begins: bool, longest: int) -> list[str]:
     return ["", kind, *[kind + word[-n:] for n in range(1, min(len(word), longest) + 1)]]
 
 
-def _without(shares: sp.csr_array, least: ArrayLike) -> sp.csr_array:
+def _drop_below(shares: sp.csr_array, least: ArrayLike) -> sp.csr_array:
     """What is not less than a value for each row."""
     sparse = sp.csr_array(shares)
     sparse.data[sparse.data < np.repeat(np.ravel(least), np.diff(sparse.indptr))] = 0.0
@@ -448,8 +448,7 @@ def _without(shares: sp.csr_array, least: ArrayLike) -> sp.csr_array:
     return sparse
 
 
-def _sound(runs: Runs, n_rows: int, n_tags: int) -> bool:
-    """Whether there are runs of tags for so many rows."""
+def _are_valid(runs: Runs, n_rows: int, n_tags: int) -> bool:
     starts, tags, values = runs
     return bool(
         starts.shape == (n_rows + 1,)

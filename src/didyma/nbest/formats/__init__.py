@@ -15,16 +15,7 @@ from didyma.nbest.formats import json_lines, moses
 from didyma.nbest.formats.collector import collect
 from didyma.nbest.formats.outputs import Input, Output, inputs_of, of_outputs, outputs_of
 
-__all__ = [
-    "Input",
-    "Output",
-    "inputs_of",
-    "is_jsonl",
-    "of_outputs",
-    "outputs_of",
-    "read",
-    "write",
-]
+__all__ = ["Input", "Output", "inputs_of", "is_jsonl", "of_outputs", "outputs_of", "read", "write"]
 
 FORMATS = {"jsonl": json_lines, "moses": moses}
 

@@ -135,10 +135,7 @@ def _fill(
     mark("any", 0)
     mark("forms", form[i] * len(FORMS) + form[j])
     apart = mentions.sentence[j] - mentions.sentence[i]
-    for group, distance, least in (
-        ("sentences", apart, SENTENCES),
-        ("mentions", j - i, MENTIONS),
-    ):
+    for group, distance, least in (("sentences", apart, SENTENCES), ("mentions", j - i, MENTIONS)):
         mark(group, kind * len(least) + np.searchsorted(least, distance, "right") - 1)
 
     gendered, numbered = (t[i] * t[j] > 0 for t in (gender, number))
@@ -227,7 +224,6 @@ def _persons(low: Integers, high: Integers, agree: Flags) -> Integers:
 
 
 def _setting(quotation: Integers, i: Integers, j: Integers) -> Integers:
-    """Index into `SETTINGS`."""
     first, second = quotation[i], quotation[j]
     cases = [(first == 0) & (second == 0), first == second, (first > 0) & (second > 0)]
     return np.select(cases, range(len(cases)), default=len(cases))
