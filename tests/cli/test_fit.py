@@ -104,6 +104,30 @@ def test_ridge_takes_part_in_the_choice_of_c(run: Run, folder: Path, tmp_path: P
     assert document["C"] == model.load(output).C
 
 
+def test_ridge_contends_where_labels_are_grades(run: Run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for name in ("train", "dev"):
+        rows = rng.normal(size=(120, 3))
+        grades = np.clip(np.round(rows @ [1.0, 0.5, 0.0] + rng.normal(size=120) / 4), 0, 4)
+        lines = (
+            f"{grade:g} qid:{row // 10} 1:{a:.4f} 2:{b:.4f} 3:{c:.4f}\n"
+            for row, (grade, (a, b, c)) in enumerate(zip(grades, rows))
+        )
+        (tmp_path / f"{name}.letor").write_text("".join(lines))
+    output = tmp_path / "m.safetensors"
+    files = (tmp_path / "train.letor", "--dev", tmp_path / "dev.letor", "-o", output)
+    call = ("fit", *files, "--loss", "ndcg", "--C", "1,10")
+    document = json.loads(run(*call, "--json").stdout)
+    candidates = document["candidates"]
+    assert [c["class"] for c in candidates] == 2 * ["SVMRanker"] + 5 * ["RidgeRanker"]
+    best = max(candidates, key=lambda candidate: candidate["dev"])
+    assert (document["class"], document["C"]) == (best["class"], best["C"])
+    assert type(model.load(output)).__name__ == best["class"]
+    assert "RidgeRanker 1000" in run(*call).stdout
+    asked = json.loads(run(*call, "--model-type", "svm", "--json").stdout)
+    assert {c["class"] for c in asked["candidates"]} == {"SVMRanker"}
+
+
 def test_other_dev_files_are_judged_and_choose_nothing(
     run: Run, folder: Path, tmp_path: Path
 ) -> None:

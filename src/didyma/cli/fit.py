@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -39,6 +40,7 @@ SCHEDULER_TIMEOUT = 30  # seconds for a Dask scheduler to answer
 MODEL = "Model"
 ADDITIVE = "Additive model (with --bins)"
 WITH_BINS = "svm, with --bins"
+RIDGE_CS = (0.1, 1.0, 10.0, 100.0, 1000.0)  # of the contender
 
 # By --model-type.
 RANKERS = {
@@ -119,9 +121,14 @@ def fit(
         str | None, options.text("NAME", "Measure on --dev.", default="that of the loss")
     ] = None,
     model_type: Annotated[
-        Literal["svm", "classification", "polynomial", "ridge", "latent-perceptron", "latent-svm"],
-        typer.Option(rich_help_panel=MODEL, help="Estimator that learns."),
-    ] = "svm",
+        Literal["svm", "classification", "polynomial", "ridge", "latent-perceptron", "latent-svm"]
+        | None,
+        typer.Option(
+            rich_help_panel=MODEL,
+            help="Estimator that learns.",
+            show_default="svm; where labels are grades, ridge contends in a choice of C",
+        ),
+    ] = None,
     C: Annotated[
         str | None,
         options.text(
@@ -184,7 +191,9 @@ def fit(
     Cs = [] if C is None else options.read_Cs(C, devs)
     if "patience" in parameters and not devs:
         raise typer.BadParameter("needs --dev", param_hint="--patience")
-    ranker_type = WITH_BINS if model_type == "svm" and "bins" in parameters else model_type
+    ranker_type = model_type or "svm"
+    if ranker_type == "svm" and "bins" in parameters:
+        ranker_type = WITH_BINS
     _check_parameters(ranker_type, parameters, missing)
     parameters = RANKER.read(ranker_type, parameters)
     check_output(output, train, *devs, columns.group)
@@ -238,7 +247,10 @@ def fit(
             for name in ("categorical", "increasing", "decreasing"):
                 if name in parameters:
                     parameters[name] = data.features.places(parameters[name], flag_of(name))
-            results = _learn(_ranker(ranker_type, parameters), data, held_out, Cs, measure)
+            ranker = _ranker(ranker_type, parameters)
+            is_choice = model_type is None and ranker_type == "svm" and len(Cs) > 1
+            contender = _contender(data) if is_choice else None
+            results = _learn(ranker, data, held_out, Cs, measure, contender)
             watched = dict(zip(devs, held_out))
             best, summary = _judged(results, _counts(train, data), watched, measure)
             features.remember(best.ranker)
@@ -273,12 +285,27 @@ def _ranker(ranker_type: str, parameters: dict[str, Any]) -> Any:
     return getattr(import_module(module), name)(**parameters)
 
 
+def _contender(lists: Lists) -> Any:
+    """A ridge on the labels where they are grades, and columns not too many: it is often level."""
+    import numpy as np
+
+    from didyma.ranking.ridge import MOST_FEATURES, RidgeRanker
+
+    is_graded = len(np.unique(lists.y)) > 2
+    return RidgeRanker() if is_graded and lists.X.shape[1] <= MOST_FEATURES else None
+
+
 def _learn(
-    ranker: Any, lists: Lists, dev: list[Lists], Cs: list[float], measure: str
+    ranker: Any,
+    lists: Lists,
+    dev: list[Lists],
+    Cs: list[float],
+    measure: str,
+    contender: Any = None,
 ) -> ModelSelection:
     """The ranker fitted for each C: an SVM along a path, others each on its own.
 
-    The first of the dev sets decides.
+    The first of the dev sets decides; the contender, with its own values of C, takes part.
     """
     from didyma.learning.selection import HeldOut, fits, select_model
 
@@ -298,7 +325,9 @@ def _learn(
         if not hasattr(ranker, "path"):
             return select_model(fits(ranker, lists, usual, dev or None), held_out)
         watched = None if ranker.patience is None else dev
-        return select_model(ranker.path(lists, None, Cs or None, eval_set=watched), held_out)
+        rankers = ranker.path(lists, None, Cs or None, eval_set=watched)
+        contenders = () if contender is None else fits(contender, lists, RIDGE_CS)
+        return select_model(chain(rankers, contenders), held_out)
 
 
 def _usual_C(ranker: Any) -> list[float]:
@@ -374,7 +403,10 @@ def _judged(
     summary: dict[str, Any] = {
         "train": train,
         "dev": None,
-        "candidates": [candidate.summary() for candidate in results.candidates],
+        "candidates": [
+            {"class": type(candidate.ranker).__name__, **candidate.summary()}
+            for candidate in results.candidates
+        ],
     }
     from didyma.learning.selection import HeldOut
 
@@ -415,10 +447,13 @@ def _print_summary(
 ) -> None:
     if len(candidates) > 1:
         rows = [["C", f"dev {measure}", "objective", "iterations"]]
+        kinds = {type(candidate.ranker).__name__ for candidate in candidates}
         for candidate in candidates:
             result, mark = candidate.ranker.result_, " *" if candidate is best else ""
             objective = [f"{result.value:.6g}", str(result.n_iter)]
-            rows.append([f"{candidate.ranker.C:g}{mark}", decimal(candidate.value), *objective])
+            kind = f"{type(candidate.ranker).__name__} " if len(kinds) > 1 else ""
+            label = f"{kind}{candidate.ranker.C:g}{mark}"
+            rows.append([label, decimal(candidate.value), *objective])
         typer.echo(aligned(rows) + "\n")
     ranker, summary = best.ranker, best.summary()
     loss = f", loss {ranker.loss or 'none'}" if hasattr(ranker, "loss") else ""
