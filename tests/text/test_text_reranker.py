@@ -9,15 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn import config_context
 from sklearn.pipeline import make_pipeline
 
 import didyma
 from didyma.data.lists import Lists
 from didyma.errors import DataError, ModelFileError
-from didyma.model import Model
 from didyma.ranking import Joined
 from didyma.ranking.svm import SVMRanker
 from didyma.text import FirstStage, SmallFeatures, TextFeatures
@@ -211,19 +208,6 @@ def test_a_title_is_read_as_in_files(reranker):
     assert (one.text, one.id, one.raw) == ("The ship sails.", 7, other.raw)
 
 
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        ((None, ["a"]), "query 0: expected a text, found none"),
-        (("a", "b"), "documents: expected a list of documents, found str"),
-        (("a", [{"id": 1}]), "document 0: expected a text among id"),
-    ],
-)
-def test_what_cannot_be_ranked(reranker, asked, message):
-    with pytest.raises(DataError, match=message):
-        reranker.rank(*asked)
-
-
 def test_long_documents_are_as_good_as_their_best_window(lists):
     reranker = TextReranker(quick=True, window=20).fit(lists)
     answer = "The ship of the storm sails in 1902."
@@ -300,15 +284,8 @@ def test_an_additive_reranker_is_one_as_any_other(additive, tmp_path):
 @pytest.fixture(scope="module")
 def in_query():
     """One whose features are scaled within queries, so that its rows need each other."""
-    lists, features = made(), TextFeatures([SmallFeatures()], window=6)
-    rows = pd.DataFrame(features.fit(lists).transform(lists), columns=features.names)
-    ranker = make_pipeline(didyma.QueryMinMaxScaler(), didyma.SVMRanker(C=1.0))
-    with config_context(enable_metadata_routing=True):
-        ranker[-1].set_fit_request(qid=True)
-        ranker.fit(rows, lists.y, qid=lists.qid)
-    found = didyma.Reranker(features, ranker)
-    found.model_ = Model.of(ranker)
-    return found
+    ranker = make_pipeline(didyma.QueryMinMaxScaler(), SVMRanker(C=1.0))
+    return didyma.Reranker(TextFeatures([SmallFeatures()], window=6), ranker).fit(made())
 
 
 @pytest.mark.parametrize("which", ["reranker", "in_query"])

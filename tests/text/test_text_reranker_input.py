@@ -57,6 +57,11 @@ def test_an_empty_query_is_refused(reranker):
             reranker.explain(nothing, [ANSWER])
 
 
+def test_a_query_that_is_no_text_is_refused(reranker):
+    with pytest.raises(DataError, match="query 0: expected a text, found none"):
+        reranker.rank(None, [ANSWER])
+
+
 def test_a_query_without_words_has_a_ranking(reranker):
     assert sorted(answers(reranker, "?!", [ANSWER, "It is late."])) == [0, 1]
 
@@ -121,23 +126,6 @@ def test_passages_that_are_all_the_same():
     fitted = fit(queries, [["the same"] * len(own) for own in passages], labels)
     assert not fitted.gate_.passed
     assert answers(fitted, QUERY, ["the same", "the same"]) == [0, 1]
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (None, "labels: expected finite numbers"),
-        (float("nan"), "labels: expected finite numbers"),
-        (float("inf"), "labels: expected finite numbers"),
-        ("good", "labels: expected numbers in list 2"),
-        ([1], "labels: expected numbers in list 2"),
-    ],
-)
-def test_labels_that_are_no_numbers(wrong, message):
-    queries, passages, labels = nested()
-    labels[2][1] = wrong
-    with pytest.raises(DataError, match=message):
-        fit(queries, passages, labels)
 
 
 # ---- sizes
@@ -219,6 +207,8 @@ def test_texts_in_five_scripts(reranker):
         (None, "documents: expected a list of documents, found none"),
         (7, "documents: expected a list of documents, found int"),
         ({"text": "a"}, "documents: expected a list of documents, found dict"),
+        ("a", "documents: expected a list of documents, found str"),
+        ([{"id": 1}], "document 0: expected a text among id"),
     ],
 )
 def test_documents_of_mixed_types(reranker, documents, message):
@@ -228,19 +218,24 @@ def test_documents_of_mixed_types(reranker, documents, message):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    ("part", "wrong", "message"),
     [
-        (None, "query 1, passage 2: expected a text, found none"),
-        (7, "query 1, passage 2: expected a text, found int 7"),
-        (b"x", "query 1, passage 2: expected a text, found bytes"),
-        (["x"], "query 1, passage 2: expected a text, found list"),
+        ("passages", None, "query 2, passage 1: expected a text, found none"),
+        ("passages", 7, "query 2, passage 1: expected a text, found int 7"),
+        ("passages", b"x", "query 2, passage 1: expected a text, found bytes"),
+        ("passages", ["x"], "query 2, passage 1: expected a text, found list"),
+        ("labels", None, "labels: expected finite numbers"),
+        ("labels", float("nan"), "labels: expected finite numbers"),
+        ("labels", float("inf"), "labels: expected finite numbers"),
+        ("labels", "good", "labels: expected numbers in list 2"),
+        ("labels", [1], "labels: expected numbers in list 2"),
     ],
 )
-def test_passages_of_mixed_types(wrong, message):
-    queries, passages, labels = nested()
-    passages[1][2] = wrong
+def test_passages_and_labels_of_mixed_types(part, wrong, message):
+    judged = dict(zip(("queries", "passages", "labels"), nested()))
+    judged[part][2][1] = wrong
     with pytest.raises(DataError, match=message):
-        fit(queries, passages, labels)
+        fit(**judged)
 
 
 def test_texts_of_other_libraries_are_texts(reranker):

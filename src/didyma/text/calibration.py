@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.data.lists import Groups
 from didyma.errors import DataError
 from didyma.model import Saved, Serialisable
-from didyma.text.guarantees import Guarantees
+from didyma.text.guarantees import Guarantees, check_share
 
 FOLDS = 5
 BINS = 10  # of reliability
@@ -201,8 +201,7 @@ class Calibration(Serialisable):
 
     def threshold(self, precision: float) -> Threshold:
         """The least score above which held-out passages are relevant as often as is asked."""
-        if not 0 < precision <= 1:
-            raise DataError(f"expected a share above 0, found {precision!r}", field="precision")
+        check_share(precision, "precision")
         score, count, relevant, queries = self.curve[:, self.curve[1] >= FEWEST]
         if not len(score):
             raise DataError(

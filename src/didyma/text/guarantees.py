@@ -109,8 +109,8 @@ class Guarantees(Serialisable):
         Raises DataError if no threshold can be certified, and says how many queries it would take
         at least.
         """
-        alpha = 1 - _share(precision, "precision")
-        error = 1 - _share(level, "level")
+        alpha = 1 - check_share(precision, "precision")
+        error = 1 - check_share(level, "level")
         if alpha == 0:
             raise DataError(
                 "expected less than 1: no number of queries shows it", field="precision"
@@ -139,7 +139,7 @@ class Guarantees(Serialisable):
 
     def recall(self, recall: float) -> Certified:
         """The greatest threshold that keeps this share of relevant passages in expectation."""
-        alpha = 1 - _share(recall, "recall")
+        alpha = 1 - check_share(recall, "recall")
         place = conformal_cut(self.missed, self.n_relevant, alpha)
         return Certified(float(GRID[place]), recall, 1.0, self.n_relevant)
 
@@ -186,7 +186,8 @@ def conformal_cut(losses: ArrayLike, n: int, alpha: float) -> int:
     return int(allowed[0])
 
 
-def _share(value: float, field: str) -> float:
+def check_share(value: float, field: str) -> float:
+    """The value, if it is a share above 0."""
     if not 0 < value <= 1:
         raise DataError(f"expected a share above 0, found {value!r}", field=field)
     return value
