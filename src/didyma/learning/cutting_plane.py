@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,33 +140,12 @@ class CutPool(Stateful):
         self.gram, self.unused = self.gram[np.ix_(keep, keep)], self.unused[keep]
 
 
-class LineSearch(Protocol):
-    """The best point so far, and what is known there."""
-
-    w: Vector
-    value: float  # J(w)
-    passes: float
-
-    def towards(self, w: Vector) -> None:
-        """Move to about the minimiser of J on the ray from here through w."""
-        ...
-
-    def cut(self) -> Cut:
-        """Most violated cut a little beyond the best point."""
-        ...
-
-
-@runtime_checkable
-class Searchable(Protocol):
-    """A problem that searches lines itself, as its scores stay where its examples are."""
-
-    def line(self, C: float, w: Vector, clock: Clock) -> LineSearch:
-        """A search that begins at w."""
-        ...
-
-
 class Line(Stateful):
-    """The best point so far with its scores, and the search along a line from it."""
+    """The best point so far with its scores, and the search along a line from it.
+
+    A problem whose scores stay where its examples are may bring another one: ``line(C, w, clock)``,
+    with ``w``, ``value`` (J at w), ``passes``, ``towards`` and ``cut`` as here.
+    """
 
     _changing: ClassVar[tuple[str, ...]] = (
         *("w", "scores", "coefficients", "value", "passes", "_beyond"),
@@ -248,8 +227,8 @@ class OneSlack(ConvexSolver["OneSlackRun"]):
 
     def _steps(self, problem: Problem, C: float, run: OneSlackRun) -> Iterator[Progress]:
         pool, clock = run.pool, run.clock
-        searched = problem.line if isinstance(problem, Searchable) else partial(Line, problem)
-        line = searched(C, run.w, clock)
+        search: Any = getattr(problem, "line", None) or partial(Line, problem)
+        line = search(C, run.w, clock)
         if run.point and isinstance(line, Stateful):
             with restoring():
                 line.restore(run.point)
@@ -294,7 +273,7 @@ class OneSlackRun(_PoolRun):
         self.point: dict[str, Any] = {}  # what a search that has a state knows at the best point
         self.bound, self.value, self.idle = -np.inf, np.inf, 0
 
-    def update(self, dual: float, line: LineSearch) -> None:
+    def update(self, dual: float, line: Any) -> None:
         """Take over the point and the bounds of an iteration."""
         self.w, value = line.w, line.value
         self.point = line.state() if isinstance(line, Stateful) else {}

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma._core.ranking import complete
+import didyma._core.ranking as core
 from didyma.data.lists import Groups
 from didyma.data.matrix import Matrix
 from didyma.errors import DataError, check_choice
 from didyma.ranking.feature_maps import FeatureMap, Pairwise, Truncated
 from didyma.ranking.losses import NDCG, AveragePrecision, ItemwiseLoss
-from didyma.ranking.problem import RankingProblem, latent_oracle, queries_of, row_numbers
+from didyma.ranking.problem import RankingProblem, queries_of
 
 Vector = NDArray[np.float64]
 
@@ -58,27 +58,33 @@ class LatentRankingProblem(RankingProblem):
         super().__init__(X, y, groups, loss, feature_map, query_weight=query_weight, n_jobs=n_jobs)
 
     def _oracle(self, loss: ItemwiseLoss, feature_map: FeatureMap) -> Any:
-        self._places = row_numbers(self._counts)
-        self._feature_map = feature_map
-        return latent_oracle(
-            *(loss, feature_map, self._inference, self._counts),
-            loss_scale=self._loss_scale,
-            all_positions=self._all_positions,
-            places=None if self._online else self._places,
-        )
+        """The most violating ranking against the completion: of the scores, or `_places`."""
+        self._queries, self._feature_map = queries_of(self._counts), feature_map
+        self._places = self._row_numbers()
+        longest = int(np.diff(self._starts).max(initial=0))
+        v = scored = feature_map.described(longest)
+        if self._all_positions:
+            scored = core.feature_map("positional", feature_map.weights_for(longest))
+        places = np.empty(0, np.int64) if self._online else self._places
+        maps = loss.described(self._counts), v, scored
+        return core.latent_oracle(self._queries, self._inference, *maps, self._loss_scale, places)
+
+    def _row_numbers(self) -> NDArray[np.int64]:
+        """0, 1, 2, … for the rows of each query."""
+        starts = self._starts
+        return np.arange(starts[-1]) - np.repeat(starts[:-1], np.diff(starts))
 
     def begin(self, rng: np.random.Generator) -> Vector:
         """Order each class of each query at random; returns Σ_i c_i Ψ*_i."""
-        starts, counts = self._starts, self._counts
-        blocks = np.repeat(np.arange(counts.size), counts.ravel())
+        blocks = np.repeat(np.arange(self._counts.size), self._counts.ravel())
         shuffled = np.lexsort((rng.random(len(blocks)), blocks))
-        self._places[shuffled] = np.arange(len(blocks)) - np.repeat(starts[:-1], np.diff(starts))
+        self._places[shuffled] = self._row_numbers()
         return self._gold()
 
     def complete(self, w: Vector) -> Vector:
         """Put the rows of each class in the order of their scores; returns Σ_i c_i Ψ*_i."""
-        queries = queries_of(self._counts)
-        complete(queries, self._rows, self.scores(w), self._places, self._n_threads)
+        scores = self.scores(w)
+        core.complete(self._queries, self._rows, scores, self._places, self._n_threads)
         return self._gold()
 
     def _gold(self) -> Vector:

@@ -158,12 +158,6 @@ class RankingProblem:
         core.sweep_rows(self.kernel, self._storage, order, *dual, thorough)
 
 
-def row_numbers(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """0, 1, 2, … for the rows of each query."""
-    sizes = counts.sum(axis=1)
-    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-
-
 def _levels(y: Vector, loss: ItemwiseLoss) -> tuple[NDArray[np.int64], Vector]:
     """Level of each row, 0 the most relevant, and the gain of each level."""
     if isinstance(loss, NDCG):
@@ -318,25 +312,6 @@ def oracle_of(
     if kind.startswith("graded"):
         return core.graded_oracle(*parts, gains)
     return core.oracle(*parts)
-
-
-def latent_oracle(
-    loss: ItemwiseLoss,
-    feature_map: FeatureMap,
-    inference: str,
-    counts: NDArray[np.int64],
-    *,
-    loss_scale: float,
-    all_positions: bool,
-    places: NDArray[np.int64] | None,
-) -> Any:
-    """The most violating ranking against the completion: that of the scores, or ``places``."""
-    v = scored = feature_map.described(_longest(counts))
-    if all_positions:
-        scored = core.feature_map("positional", feature_map.weights_for(_longest(counts)))
-    where = np.empty(0, np.int64) if places is None else places
-    described = loss.described(counts), v, scored
-    return core.latent_oracle(queries_of(counts), inference, *described, loss_scale, where)
 
 
 def _longest(counts: NDArray[np.int64]) -> int:

@@ -441,23 +441,20 @@ def all_moderate(X: Any) -> bool:
 
 def check_magnitude(X: Any, names: Sequence[str] | None) -> None:
     """Refuse a feature that is too large to learn from, by its name or else its column."""
+    if X.dtype == np.float32:  # which has no such numbers
+        return
     values = X.data if is_sparse(X) else X
-    for start in range(0, 0 if X.dtype == np.float32 else len(values), BLOCK):
+    for start in range(0, len(values), BLOCK):
         large = np.argwhere(np.abs(values[start : start + BLOCK]) > LARGEST)
-        if not len(large):
-            continue
-        place = start + large[0, 0], *large[0, 1:]
-        row, column = place if len(place) == 2 else _entry(X, place[0])
-        raise DataError(
-            f"{values[place]:g} in row {row} is too large to learn from, beyond {LARGEST:g}: "
-            "scale it",
-            field=f"feature {column if names is None else names[column]}",
-        )
-
-
-def _entry(X: Any, place: int) -> tuple[int, int]:
-    """Row and column of a sparse matrix's entry."""
-    return int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
+        if len(large):
+            row, column = start + int(large[0, 0]), int(large[0, -1])
+            value = values[row] if is_sparse(X) else values[row, column]
+            if is_sparse(X):  # the number of an entry, up to here
+                row, column = int(np.searchsorted(X.indptr, row, "right")) - 1, X.indices[row]
+            raise DataError(
+                f"{value:g} in row {row} is too large to learn from, beyond {LARGEST:g}: scale it",
+                field=f"feature {column if names is None else names[column]}",
+            )
 
 
 def count_trainable(
