@@ -1,4 +1,4 @@
-"""What finds candidates, and the order that a reranker brings them into."""
+"""The interface of search engines: retrieve candidates, then rerank them."""
 
 from __future__ import annotations
 
