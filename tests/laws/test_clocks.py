@@ -11,7 +11,7 @@ PACKAGE = Path(didyma.__file__).parent
 # Where it is a date that is told, to people, or compared with that of a file.
 DATES = {
     *("serve/app.py", "serve/logs.py", "serve/served.py", "serve/samples.py", "serve/watch.py"),
-    *("cli/index.py", "judgements/judgement.py", "model/container.py", "text/steps/recency.py"),
+    *("cli/index.py", "judgements/store.py", "model/container.py", "text/steps/factors.py"),
 }
 WALL = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today"}
 
