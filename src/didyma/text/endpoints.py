@@ -17,7 +17,7 @@ from didyma.errors import DataError
 
 TRIES, PAUSE, LONGEST_PAUSE = 4, 0.5, 30.0  # seconds, doubled after each
 LARGEST = 1 << 28  # bytes of an answer
-PASSING = {408, 429, 500, 502, 503, 504}  # codes of what may go by
+TRANSIENT = {408, 429, 500, 502, 503, 504}  # codes of what may go by
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -72,7 +72,7 @@ def post_json(
             with error:
                 message = " ".join(error.read(300).decode("utf-8", "replace").split())
             problem = f"answers {error.code} {error.reason}: {message}"
-            if error.code not in PASSING:
+            if error.code not in TRANSIENT:
                 raise DataError(problem, field=field) from None
             retry_after = error.headers.get("Retry-After", "")
             pause = float(retry_after) if retry_after.isdigit() else pause

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from didyma.ranking.explanation import MatchedSpan
@@ -40,26 +38,19 @@ def matched_spans(
     of_term = dict(zip(reading.terms[query_tokens].tolist(), written))
     of_stem = dict(zip(reading.stems[query_tokens].tolist(), written))
     tokens = np.arange(reading.begins[text], reading.ends[text])
-    words = []
+    spans: list[MatchedSpan] = []
     for token in tokens[np.isin(reading.stems[tokens], reading.stems[query_tokens])].tolist():
         start, stop = int(reading.tokens.starts[token]), int(reading.tokens.stops[token])
         if window is None or (window[0] <= start and stop <= window[1]):
             exact = of_term.get(int(reading.terms[token]))
             matched = of_stem[int(reading.stems[token])] if exact is None else exact
-            words.append(MatchedSpan(start, stop, (matched,), "stem" if exact is None else "word"))
-    return list(_merged(words))
+            word = MatchedSpan(start, stop, (matched,), "stem" if exact is None else "word")
+            touches = spans and start <= spans[-1].stop
+            spans.append(_joined(spans.pop(), word) if touches else word)
+    return spans
 
 
-def _merged(words: list[MatchedSpan]) -> Iterator[MatchedSpan]:
-    last: MatchedSpan | None = None
-    for word in words:
-        if last is not None and word.start <= last.stop:
-            matched = tuple(dict.fromkeys(last.matched + word.matched))
-            kind = "word" if last.kind == word.kind == "word" else "stem"
-            last = MatchedSpan(last.start, max(last.stop, word.stop), matched, kind)
-            continue
-        if last is not None:
-            yield last
-        last = word
-    if last is not None:
-        yield last
+def _joined(first: MatchedSpan, second: MatchedSpan) -> MatchedSpan:
+    matched = tuple(dict.fromkeys(first.matched + second.matched))
+    kind = "word" if first.kind == second.kind == "word" else "stem"
+    return MatchedSpan(first.start, max(first.stop, second.stop), matched, kind)

@@ -83,24 +83,22 @@ class VectorFile:
 
     def refresh(self) -> None:
         """See what others have appended since."""
+        entry_size, size = ENTRY.itemsize, self.dtype.itemsize
         with self._turn:
-            self._refresh()
-
-    def _refresh(self) -> None:
-        n = min(_size(self._keys) // ENTRY.itemsize, _size(self._vectors) // self.dtype.itemsize)
-        if n < self._n:
-            raise DataError("has lost vectors since it was opened", path=self._vectors)
-        if n == self._n:
-            return
-        entries = _mapped(self._keys, ENTRY, n)
-        vectors = _mapped(self._vectors, self.dtype, n)
-        while n > self._n:
-            last = slice(n - 1, n)
-            if entries["checksum"][n - 1] == _checksums(entries[last], vectors[last])[0]:
-                break
-            n -= 1
-        self._places.add(entries["key"][self._n : n], self._n)
-        self._n = n
+            n = min(_size(self._keys) // entry_size, _size(self._vectors) // size)
+            if n < self._n:
+                raise DataError("has lost vectors since it was opened", path=self._vectors)
+            if n == self._n:
+                return
+            entries = _mapped(self._keys, ENTRY, n)
+            vectors = _mapped(self._vectors, self.dtype, n)
+            while n > self._n:
+                last = slice(n - 1, n)
+                if entries["checksum"][last] == _checksums(entries[last], vectors[last]):
+                    break
+                n -= 1
+            self._places.add(entries["key"][self._n : n], self._n)
+            self._n = n
 
     def verify(self) -> None:
         """Read all of it, and refuse what is damaged."""

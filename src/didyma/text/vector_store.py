@@ -133,7 +133,7 @@ class VectorStore(ModelStore):
             for start in range(0, len(lacking), encoder.batch_size):
                 batch = lacking[start : start + encoder.batch_size]
                 vectors = encoder.encode([text for _, text in batch], side)
-                self._made(encoder).append([key for key, _ in batch], vectors)
+                self._file_or_new(encoder).append([key for key, _ in batch], vectors)
                 n_encoded += len(batch)
                 n_done += len(batch)
                 if callback is not None:
@@ -144,13 +144,13 @@ class VectorStore(ModelStore):
 
     def verify(self) -> None:
         """Read all vectors, and refuse damaged ones."""
-        self._look()
+        self._open_new()
         for _, file in self._files:
             file.verify()
 
     def __len__(self) -> int:
         """Number of vectors, of all encoders."""
-        self._look()
+        self._open_new()
         return sum(len(file) for _, file in self._files)
 
     def __reduce__(self) -> Any:
@@ -164,10 +164,10 @@ class VectorStore(ModelStore):
             for other, file in self._files:
                 if other.matches(fingerprint):
                     return file
-            self._look()
+            self._open_new()
         return None
 
-    def _made(self, encoder: Encoder) -> VectorFile:
+    def _file_or_new(self, encoder: Encoder) -> VectorFile:
         """The same; they are made if there are none."""
         if (file := self._file(encoder)) is not None:
             return file
@@ -183,7 +183,7 @@ class VectorStore(ModelStore):
         assert file is not None
         return file
 
-    def _look(self) -> None:
+    def _open_new(self) -> None:
         """Open the folders of encoders that are new."""
         for path in sorted(self.folder.glob(f"*/{self.description}")):
             if path.parent.name in self._seen:

@@ -13,7 +13,7 @@ import pytest
 from didyma.data import texts
 from didyma.errors import DataError
 from didyma.text import TextReranker
-from didyma.text.retrieval import SQLiteEngine, resolve
+from didyma.text.retrieval import SQLiteEngine
 from didyma.text.retrieval.search_engine import fuse
 
 
@@ -51,32 +51,12 @@ def test_a_reranker_is_trained_on_what_the_engine_finds(
     assert found[0].metadata["age"] == 3
 
 
-def test_functions_are_engines() -> None:
-    def search(query: str, k: int) -> list[Any]:
-        return [{"text": f"{query} {n}", "id": n, "score": 3.0 - n} for n in range(5)][:k]
-
-    found = resolve(search).search("x", k=2)
-    assert [(one.id, one.text, one.score) for one in found] == [
-        ("0", "x 0", 3.0),
-        ("1", "x 1", 2.0),
-    ]
-    with pytest.raises(DataError, match="score: expected a number for each passage"):
-        resolve(lambda query, k: [{"text": "a", "score": "high"}]).search("x")
-
-
 @pytest.mark.parametrize("k", [0, -1, 1.5, True, "many"])
 def test_numbers_are_checked(engine: SQLiteEngine, k: Any) -> None:
     with pytest.raises(DataError, match="k: expected a positive number"):
         engine.search("x", k=k)
     with pytest.raises(DataError, match="query: expected a text, found None"):
         engine.search(None)  # type: ignore[arg-type]
-
-
-def test_an_address_of_nobody_is_told() -> None:
-    with pytest.raises(
-        DataError, match=r"expected an address with sqlite://, .* found 'mongo://x'"
-    ):
-        resolve("mongo://x")
 
 
 def test_fusion_by_its_definition() -> None:

@@ -1,4 +1,4 @@
-"""What every encoder does: queries and documents become vectors of unit length."""
+"""The interface of sentence encoders: texts become vectors of unit length."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class Encoder(ABC):
 
 
 class Prefixes(NamedTuple):
-    """What stands before a query and before a document."""
+    """What an encoder wants before a query and before a document."""
 
     query: str = ""
     document: str = ""

@@ -1,4 +1,4 @@
-"""From what a user names or has to an encoder."""
+"""Encoders by name, file or address, and from models and functions that a user has."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ CARRYING: dict[str, tuple[Callable[[], Encoder], tuple[str, ...]]] = {
 
 
 def resolve(value: EncoderLike) -> Encoder:
-    """The encoder that is meant.
+    """An encoder from its name, a file, an address, a model of another library or a function.
 
     Parameters
     ----------

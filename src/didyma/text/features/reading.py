@@ -100,7 +100,7 @@ class Reading:
 
 
 class Reader(Serialisable):
-    """Reads texts; learned are their language, or languages, and how rare their words are.
+    """Turns texts into numbered words; it learns their language and how rare words are.
 
     Nothing of what it reads is remembered, so threads share a reader.
 
@@ -171,7 +171,9 @@ class Reader(Serialisable):
         return super().from_state(*with_places(arrays, values))
 
 
-def cut(reading: Reading, size: int) -> tuple[Reading, NDArray[np.int64], NDArray[np.int32]]:
+def cut_windows(
+    reading: Reading, size: int
+) -> tuple[Reading, NDArray[np.int64], NDArray[np.int32]]:
     """A reading of windows of at most ``size`` words, each half of one on, the last at the end.
 
     With it the row of each window, and where it stands in its passage, in code points.

@@ -21,7 +21,7 @@ from didyma.text.features.digests import concepts_with_places
 from didyma.text.features.extended import ExtendedFeatures
 from didyma.text.features.meaning import NO_VECTOR, Meaning
 from didyma.text.features.part import IN_LIST, RRF, FirstStage, Part, reciprocal_ranks
-from didyma.text.features.reading import Reader, Reading, cut
+from didyma.text.features.reading import Reader, Reading, cut_windows
 from didyma.text.features.signals import Signals
 from didyma.text.features.small import FieldOverlaps, SmallFeatures
 from didyma.text.features.word_vectors import WORDLLAMA, WordVectors
@@ -124,7 +124,7 @@ class TextFeatures(Featuriser):
         """Features of the windows of each passage."""
         if self.window is None:
             return super().windowed(lists)
-        reading, row, spans = cut(self._reader().read(lists), self.window)
+        reading, row, spans = cut_windows(self._reader().read(lists), self.window)
         X, item = self._columns(reading), lists.groups.rows[row]
         order = np.argsort(item, kind="stable")
         return Windowed(X[order], item[order], spans[order])

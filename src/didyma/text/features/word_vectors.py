@@ -61,7 +61,7 @@ class WordVectors(Part):
     _terms: Annotated[list[str], Saved()]
     _sample: Annotated[NDArray[np.float32], Saved("terms", "dimension")]
     _lookup: Lookup | None = None
-    _remembered: _Remembered | None = None
+    _cache: _VectorCache | None = None
 
     def __init__(self, source: Any) -> None:
         self._name = WORDLLAMA if isinstance(source, str) else None
@@ -73,7 +73,7 @@ class WordVectors(Part):
         lookup = _lookup(source)
         if self._terms and not np.array_equal(lookup(self._terms), self._sample):
             raise DataError("other vectors than the model was trained with", field="vectors")
-        self._lookup, self._remembered = lookup, None
+        self._lookup, self._cache = lookup, None
         return self
 
     def fit(self, reading: Reading) -> Self:
@@ -106,13 +106,13 @@ class WordVectors(Part):
         """The vectors of the terms of a reading."""
         if self._lookup is None:
             raise DataError("expected the table the model was trained with", field="vectors")
-        remembered = self._remembered
-        if remembered is None or remembered.vocabulary is not reading.vocabulary:
-            remembered = self._remembered = _Remembered(reading.vocabulary)
-        return remembered.vectors_of(reading.lexicon, self._lookup)
+        cache = self._cache
+        if cache is None or cache.vocabulary is not reading.vocabulary:
+            cache = self._cache = _VectorCache(reading.vocabulary)
+        return cache.vectors_of(reading.lexicon, self._lookup)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_remembered": None}
+        return {**vars(self), "_cache": None}
 
 
 class _Vectors(NamedTuple):
@@ -133,7 +133,7 @@ class _Table(NamedTuple):
     norms: NDArray[np.float32]
 
 
-class _Remembered:
+class _VectorCache:
     """Vectors of those words of a vocabulary that were asked for.
 
     Threads share it without a lock: a word is marked when its vector is there, and two threads that

@@ -33,7 +33,7 @@ class OpenSearchEngine(SearchEngine):
         self.address = address.rstrip("/")
         self.fields = [] if text is None else text.split(",")
         names = [field.partition("^")[0] for field in self.fields]
-        self.roles = {"docid": id or "_id"} | ({"passage": names[0]} if len(names) == 1 else {})
+        self.roles = {"docid": id or "_id", "passage": names[0] if len(names) == 1 else None}
 
     def retrieve(self, query: str, k: int) -> Retrieved:
         """Passages by the engine's own score."""

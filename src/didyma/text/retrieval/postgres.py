@@ -91,7 +91,7 @@ class PostgresEngine(SearchEngine):
             if column not in columns and (column is not None or name == "text"):
                 problem = f"expected one of {', '.join(columns)}, found {column!r:.40}"
                 raise DataError(problem, field=name)
-        self.roles = {"passage": str(text)} | ({} if id is None else {"docid": id})
+        self.roles = {"passage": text, "docid": id}
         self._hidden = {column for column in (document, vector) if column is not None}
         self._statement = self._compose(str(text), document)
 

@@ -70,7 +70,7 @@ def is_address(text: str) -> bool:
 def resolve(
     engine: str | Callable[..., Any] | SearchEngine, encoder: EncoderLike = None
 ) -> SearchEngine:
-    """The engine at an address, or of a function of a query and a number.
+    """A search engine from its address, or from a function of a query and a number.
 
     | address | engine |
     |---|---|

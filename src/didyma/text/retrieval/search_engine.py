@@ -1,4 +1,4 @@
-"""What finds candidates, and the order that a reranker brings them into."""
+"""The interface of search engines: retrieve candidates, then rerank them."""
 
 from __future__ import annotations
 
@@ -46,9 +46,15 @@ class Retrieved(NamedTuple):
     places: NDArray[np.int64] | None = None
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[Mapping[str, Any], float]], stage: str, **roles: str) -> Self:
-        """Records with the score of the one search there is; ``roles`` name passage and docid."""
-        scored = [(Passage.of(record, roles), score) for record, score in rows]
+    def of(
+        cls, rows: Iterable[tuple[Mapping[str, Any], float]], stage: str, **roles: str | None
+    ) -> Self:
+        """Records with the score of the one search there is.
+
+        ``roles`` are the fields with passage and docid, None where their names say so.
+        """
+        named = {role: field for role, field in roles.items() if field is not None}
+        scored = [(Passage.of(record, named), score) for record, score in rows]
         scores = np.array([score for _, score in scored], np.float64)
         return cls([passage for passage, _ in scored], scores, {stage: scores})
 

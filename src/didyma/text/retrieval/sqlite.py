@@ -45,10 +45,10 @@ class SQLiteEngine(SearchEngine):
         if not self.path.is_file():
             raise DataError("expected a database of SQLite, found no file", path=path)
         self.table = table if table is not None else self._only_table()
-        self.roles = {"docid": id or "rowid"} | ({} if text is None else {"passage": text})
+        self.roles = {"docid": id or "rowid", "passage": text}
         for row in self._rows(f"SELECT rowid, * FROM {_quoted(self.table)} LIMIT 1"):
             for name in self.roles.values():
-                if name not in row:
+                if name is not None and name not in row:
                     problem = f"expected one of {', '.join(row)}, found {name!r:.40}"
                     raise DataError(problem, path=self.path)
 

@@ -30,9 +30,7 @@ class TantivyEngine(SearchEngine):
         except ModuleNotFoundError:
             raise MissingExtraError("searching an index of tantivy", "tantivy") from None
         self.path, self.fields = path, text.split(",")
-        self.roles = ({"passage": text} if len(self.fields) == 1 else {}) | (
-            {} if id is None else {"docid": id}
-        )
+        self.roles = {"passage": text if len(self.fields) == 1 else None, "docid": id}
         try:
             self._index = tantivy.Index.open(str(path))
             self._index.parse_query_lenient("", self.fields)

@@ -1,4 +1,4 @@
-"""What a step after ranking is, and how several are taken."""
+"""The interface of steps after ranking, and rankings after several of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ R = TypeVar("R", bound=Ranking)
 
 
 class Step(ABC):
-    """Turns the values of documents, by which they are in order, into others."""
+    """A step after ranking: it turns the values by which documents are ordered into others."""
 
     name: ClassVar[str]
     is_last: ClassVar[bool] = False  # whether its values mean nothing to another step
@@ -41,9 +41,8 @@ def take_steps(ranking: R, then: Sequence[Step], top_k: int | None = None) -> R:
 
     The value of a document is its calibrated score. Scores that are not calibrated, such as those
     of BM25, count as shares of the greatest, and where some are below 0, all are first raised by as
-    much. Each step changes
-    the values, and documents are put in order by them; of equal ones the first stays first. Scores
-    and probabilities of the model stay what they were.
+    much. Each step changes the values, and documents are put in order by them; of equal ones the
+    first stays first. Scores and probabilities of the model stay what they were.
 
     >>> from didyma.text import Boost
     >>> found = Ranking(

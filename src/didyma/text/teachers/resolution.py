@@ -1,4 +1,4 @@
-"""From what a user names or has, such as a cross-encoder or a function, to a teacher."""
+"""Teachers by address or command, and from cross-encoders and functions that a user has."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INDEX, SCORE = ("corpus_id", "index", "doc_id"), ("raw", "score", "relevance_sco
 
 
 def resolve(value: TeacherLike, dialect: Dialect | None = None) -> Teacher:
-    """The teacher that is meant.
+    """A teacher from an address, a command, a cross-encoder or a function.
 
     Parameters
     ----------

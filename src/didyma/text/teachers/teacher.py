@@ -1,4 +1,4 @@
-"""What every teacher does: score documents for a query."""
+"""The interface of teachers, which score documents for a query."""
 
 from __future__ import annotations
 
