@@ -35,16 +35,7 @@ from tests.exports.readers import READERS, javascript
 
 SCALERS = (None, "MaxAbsScaler", "StandardScaler", "MinMaxScaler")
 CLIPS = ("json", "onnx", "vespa")
-TREES = (
-    "elasticsearch",
-    "elasticsearch-native",
-    "json",
-    "lightgbm",
-    "onnx",
-    "solr",
-    "vespa",
-    "xgboost",
-)
+TREES = tuple(ENGINES)
 LINES = ("elasticsearch", "json", "onnx", "solr", "vespa")
 KINDS = [
     *((format, "additive") for format in TREES),
