@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import cohere
-from checks import BEST, QUERY, TEXTS, expect, refused, run
+from checks import BEST, QUERY, TEXTS, expect, expect_nodes, expect_results, nodes, refused, run
 
 
 def v2(address: str, token: str) -> None:
     client = cohere.ClientV2(token, base_url=address)
-    found = client.rerank(model="m", query=QUERY, documents=TEXTS).results
-    expect([one.index for one in found], [one.relevance_score for one in found])
+    expect_results(client.rerank(model="m", query=QUERY, documents=TEXTS).results)
     assert len(client.rerank(model="m", query=QUERY, documents=TEXTS, top_n=1).results) == 1
 
 
 def v1(address: str, token: str) -> None:
     client = cohere.Client(token, base_url=address)
     documents = [{"text": text, "year": "1902"} for text in TEXTS]
-    found = client.rerank(model="m", query=QUERY, documents=documents, return_documents=True)
-    expect([one.index for one in found.results], [one.relevance_score for one in found.results])
-    assert found.results[0].document.text == TEXTS[BEST]
+    answer = client.rerank(model="m", query=QUERY, documents=documents, return_documents=True)
+    expect_results(answer.results)
+    assert answer.results[0].document.text == TEXTS[BEST]
 
 
 def errors(address: str, token: str) -> None:
@@ -48,16 +47,10 @@ def langchain(address: str, token: str) -> None:
 
 
 def llama_index(address: str, token: str) -> None:
-    from llama_index.core.schema import NodeWithScore, TextNode
     from llama_index.postprocessor.cohere_rerank import CohereRerank
 
     ranker = CohereRerank(top_n=3, model="m", api_key=token, base_url=address)
-    nodes = [
-        NodeWithScore(node=TextNode(text=text, metadata={"n": n}), score=0.0)
-        for n, text in enumerate(TEXTS)
-    ]
-    found = ranker.postprocess_nodes(nodes, query_str=QUERY)
-    expect([one.node.metadata["n"] for one in found], [one.score for one in found])
+    expect_nodes(ranker.postprocess_nodes(nodes(), query_str=QUERY))
 
 
 if __name__ == "__main__":

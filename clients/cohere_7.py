@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 
 import cohere
-from checks import QUERY, TEXTS, expect, refused, run
+from checks import QUERY, TEXTS, expect, expect_nodes, expect_results, nodes, refused, run
 
 
 def v2(address: str, token: str) -> None:
     client = cohere.ClientV2(token, base_url=address)
-    found = client.rerank(model="m", query=QUERY, documents=TEXTS).results
-    expect([one.index for one in found], [one.relevance_score for one in found])
+    expect_results(client.rerank(model="m", query=QUERY, documents=TEXTS).results)
 
 
 def spans(address: str, token: str) -> None:
@@ -28,8 +27,7 @@ def asynchronous(address: str, token: str) -> None:
         client = cohere.AsyncClientV2(token, base_url=address)
         answers = [client.rerank(model="m", query=QUERY, documents=TEXTS) for _ in range(8)]
         for answer in await asyncio.gather(*answers):
-            found = answer.results
-            expect([one.index for one in found], [one.relevance_score for one in found])
+            expect_results(answer.results)
 
     asyncio.run(ask())
 
@@ -38,10 +36,9 @@ def llama_index_jina(address: str, token: str) -> None:
     from llama_index.postprocessor.jinaai_rerank import JinaRerank
 
     ranker = JinaRerank(top_n=3, model="m", api_key=token, base_url=f"{address}/v1")
-    found = ranker.postprocess_nodes(_nodes(), query_str=QUERY)
-    expect([one.node.metadata["n"] for one in found], [one.score for one in found])
+    expect_nodes(ranker.postprocess_nodes(nodes(), query_str=QUERY))
     wrong = JinaRerank(top_n=3, model="m", api_key="wrong", base_url=f"{address}/v1")
-    error = refused(RuntimeError, lambda: wrong.postprocess_nodes(_nodes(), query_str=QUERY))
+    error = refused(RuntimeError, lambda: wrong.postprocess_nodes(nodes(), query_str=QUERY))
     assert "token" in str(error)
 
 
@@ -50,8 +47,7 @@ def llama_index_tei(address: str, token: str) -> None:
 
     for given in (token, f"Bearer {token}"):
         ranker = TextEmbeddingInference(top_n=3, base_url=address, auth_token=given)
-        found = ranker.postprocess_nodes(_nodes(), query_str=QUERY)
-        expect([one.node.metadata["n"] for one in found], [one.score for one in found])
+        expect_nodes(ranker.postprocess_nodes(nodes(), query_str=QUERY))
 
 
 def haystack_cohere(address: str, token: str) -> None:
@@ -82,15 +78,6 @@ def rerankers(address: str, token: str) -> None:
         ranker = APIRanker("m", token, provider, verbose=0, url=f"{address}{path}")
         found = ranker.rank(QUERY, TEXTS, doc_ids=list(range(len(TEXTS)))).results
         expect([one.doc_id for one in found], [one.score for one in found])
-
-
-def _nodes() -> list:
-    from llama_index.core.schema import NodeWithScore, TextNode
-
-    return [
-        NodeWithScore(node=TextNode(text=text, metadata={"n": n}), score=0.0)
-        for n, text in enumerate(TEXTS)
-    ]
 
 
 def _documents() -> list:

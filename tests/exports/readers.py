@@ -203,10 +203,10 @@ def plain_json(contents: bytes, names: list[str], rows: Rows) -> list[float]:
             total += line["weight"] * (x - line["centre"]) / line["scale"]
         for table in model["tables"]:
             found = table["values"]
-            for stairs in table["stairs"]:
-                x = row[stairs["column"]]
-                below = sum(edge < x for edge in stairs["edges"])
-                found = found[stairs["cells"][-1 if math.isnan(x) else below]]
+            for binning in table["stairs"]:
+                x = row[binning["column"]]
+                below = sum(edge < x for edge in binning["edges"])
+                found = found[binning["cells"][-1 if math.isnan(x) else below]]
             total += found
         totals.append(total)
     return totals

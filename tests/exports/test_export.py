@@ -35,16 +35,7 @@ from tests.exports.readers import READERS, javascript
 
 SCALERS = (None, "MaxAbsScaler", "StandardScaler", "MinMaxScaler")
 CLIPS = ("json", "onnx", "vespa")
-TREES = (
-    "elasticsearch",
-    "elasticsearch-native",
-    "json",
-    "lightgbm",
-    "onnx",
-    "solr",
-    "vespa",
-    "xgboost",
-)
+TREES = tuple(ENGINES)
 LINES = ("elasticsearch", "json", "onnx", "solr", "vespa")
 KINDS = [
     *((format, "additive") for format in TREES),
@@ -129,20 +120,16 @@ def faults(description: Description) -> Iterator[Description]:
             yield replace(description, lines=(line, *rest))
     for number, table in enumerate(description.tables):
         other = table.values.copy()
-        other[table.stairs[0].cells[-1]] += 0.01  # what is missing
+        other[table.binnings[0].cells[-1]] += 0.01  # what is missing
         wrong_tables = [replace(table, values=other)]
-        if table.stairs[0].edges:
-            first_stairs, *others = table.stairs
-            moved = tuple(
-                float(np.nextafter(np.float32(edge), np.float32(1e9)))
-                for edge in first_stairs.edges
-            )
-            stairs = replace(first_stairs, edges=moved)
-            if len(table.stairs) == 1:
-                wrong_tables.append(replace(table, stairs=(stairs, *others)))
-        for own in wrong_tables:
+        first, *others = table.binnings
+        if first.edges and not others:
+            above = [np.nextafter(np.float32(edge), np.float32(1e9)) for edge in first.edges]
+            moved = replace(first, edges=tuple(map(float, above)))
+            wrong_tables.append(replace(table, binnings=(moved,)))
+        for wrong_table in wrong_tables:
             tables = list(description.tables)
-            tables[number] = own
+            tables[number] = wrong_table
             yield replace(description, tables=tuple(tables))
 
 

@@ -95,7 +95,7 @@ def test_an_answer_that_nobody_takes_is_given_up(model):
     service = make_service(model, limits=Limits(seconds=1))
     content = request(documents=["a" * 90_000] * 150, return_documents=True)
     with running(service) as client, connected(client, content) as idle:
-        eventually(lambda: not len(service.room))
+        eventually(lambda: not len(service.connections))
         assert len(rest(idle)) < len(content)
 
 
@@ -108,7 +108,7 @@ def test_the_longest_wait_makes_room(model):
         idle = [stack.enter_context(connected(client, b"GET /")) for _ in range(20)]
         assert client.get("/health").status_code == 200
         assert rest(idle[0]) == b""
-        assert len(service.room) <= 4
+        assert len(service.connections) <= 4
         reranker.gate.set()
         assert asked.recv(1000).startswith(b"HTTP/1.1 200")
 
@@ -128,7 +128,7 @@ def test_probes_are_answered_where_every_connection_works(model):
         assert refused.headers["connection"] == "close"
         many = [stack.enter_context(connected(client)) for _ in range(3 * SPARE_CONNECTIONS)]
         assert client.get("/health").status_code == 200
-        assert len(service.room) <= 2 + SPARE_CONNECTIONS
+        assert len(service.connections) <= 2 + SPARE_CONNECTIONS
         reranker.gate.set()
         for connection in [*working, *many]:
             connection.close()

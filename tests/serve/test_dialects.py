@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from didyma.ranking.ranked import Ranked, Ranking
-from didyma.serve.dialects import COHERE, DIALECTS, JINA, TEI, dialect_of
+from didyma.serve.dialects import COHERE, DIALECTS, TEI, dialect_of
 from didyma.serve.native import SEARCH
 from didyma.serve.responses import KINDS, HTTPError
 
@@ -303,4 +303,3 @@ def test_every_refusal_has_a_name_in_every_dialect():
     for dialect in DIALECTS:
         for status in KINDS:
             msgspec.json.decode(dialect.refuse(HTTPError(status, "why")), type=dialect.error)
-    assert {one.name for one in (COHERE, JINA, TEI)} == {one.name for one in DIALECTS}

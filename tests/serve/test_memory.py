@@ -67,13 +67,13 @@ def test_stalled_bodies_give_way_and_small_requests_never_wait(model, monkeypatc
     service = make_service(model, limits=limits)
     with running(service) as client:
         with connected(client, HEAD % 900_000 + b" " * 800_000) as stalled:
-            eventually(lambda: service.bodies.taken >= 800_000)
+            eventually(lambda: service.memory.taken >= 800_000)
             assert client.post("/v2/rerank", json=BODY).status_code == 200
             large = json.dumps(BODY).encode() + b" " * 800_000
             assert client.post("/v2/rerank", content=large).status_code == 200
             assert stalled.recv(1000).startswith(b"HTTP/1.1 408")
         assert client.get("/health").status_code == 200
-        assert service.bodies.taken == 0
+        assert service.memory.taken == 0
 
 
 def test_answers_that_nobody_takes_give_way(model):
@@ -85,7 +85,7 @@ def test_answers_that_nobody_takes_give_way(model):
     with running(service) as client, ExitStack() as stack:
         for _ in range(4):
             assert stack.enter_context(connected(client, request)).recv(1) == b"H"
-            assert service.bodies.taken <= 2 * limits.in_flight
+            assert service.memory.taken <= 2 * limits.in_flight
         assert client.post("/v2/rerank", json=BODY).status_code == 200
 
 

@@ -4,7 +4,8 @@
                         + Σ_tables value of the cell in which x_j, or x_j and x_k, stand
 
 A linear ranker is lines, its scalers their centres, scales and limits. An additive one is tables
-over stairs, which know missing values. This is the only place that looks into a model.
+over binned columns, in which missing values have a cell of their own. This is the only place that
+looks into a model.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ class ColumnLine:
 
     @property
     def clipped(self) -> bool:
-        """Whether it is flat somewhere."""
+        """Whether values beyond some limit count as that limit."""
         return self.low > -math.inf or self.high < math.inf
 
 
 @dataclass(frozen=True)
-class Stairs:
-    """Which cell a value of a column is in.
+class Binning:
+    """Cells of a column's values.
 
     ``edges`` ascend. A number is in cell ``cells[k]`` if k edges are below it, and a missing value
     in ``cells[-1]``.
@@ -63,40 +64,39 @@ class Stairs:
 
 
 @dataclass(frozen=True, eq=False)
-class StairTable:
+class BinTable:
     """What the cells of one column, or of two, add to a score: ``values`` has an axis for each."""
 
-    stairs: tuple[Stairs, ...]
+    binnings: tuple[Binning, ...]
     values: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class Description:
-    """A ranker over columns; either lines or tables."""
+    """What a ranker adds up over columns: either lines or tables."""
 
     features: Columns
     constant: float
     lines: tuple[ColumnLine, ...] = ()
-    tables: tuple[StairTable, ...] = ()
+    tables: tuple[BinTable, ...] = ()
 
     @property
-    def stairs(self) -> list[Stairs]:
-        """Those of all tables."""
-        return [stairs for table in self.tables for stairs in table.stairs]
+    def binnings(self) -> list[Binning]:
+        """The binnings of all tables."""
+        return [binning for table in self.tables for binning in table.binnings]
 
     @property
     def columns(self) -> list[int]:
-        """Those that matter."""
-        lines, stairs = {line.column for line in self.lines}, {part.column for part in self.stairs}
-        return sorted(lines | stairs)
+        """Places of the columns that scores depend on."""
+        binned = {binning.column for binning in self.binnings}
+        return sorted(binned | {line.column for line in self.lines})
 
     @property
     def negative_columns(self) -> list[int]:
         """Columns with values below 0 in training, as far as means and edges of bins show."""
         lines = {line.column for line in self.lines if line.centre < 0}
-        return sorted(
-            lines | {part.column for part in self.stairs if min(part.edges, default=0) < 0}
-        )
+        binned = {part.column for part in self.binnings if min(part.edges, default=0) < 0}
+        return sorted(lines | binned)
 
     def magnitude(self, rows: FloatArray) -> FloatArray:
         """The sum of the sizes of all that is added up for each row: rounding is relative to it."""
@@ -178,22 +178,22 @@ def _additive(model: Model, scalers: Sequence[Any], learned: dict[str, Any]) -> 
     return Description(model.features, 0.0, tables=tuple(used or tables[:1]))
 
 
-def _column(learned: dict[str, Any], j: int, values: FloatArray) -> StairTable:
+def _column(learned: dict[str, Any], j: int, values: FloatArray) -> BinTable:
     """The function of one column; bins of equal value are one cell."""
     distinct, cells = np.unique(values, return_inverse=True)
-    return StairTable((_stairs(learned, j, cells.tolist()),), distinct)
+    return BinTable((_binning(learned, j, cells.tolist()),), distinct)
 
 
-def _pair(learned: dict[str, Any], columns: Sequence[int], values: FloatArray) -> StairTable:
+def _pair(learned: dict[str, Any], columns: Sequence[int], values: FloatArray) -> BinTable:
     """The table of two columns, whose cells are levels; level 0 adds nothing."""
     grid = np.full((LEVELS + 1, LEVELS + 1), values[0])
     grid[1:, 1:] = values[1 : LEVELS**2 + 1].reshape(LEVELS, LEVELS)
-    stairs = (_stairs(learned, j, learned["levels_"][j].tolist()) for j in columns)
-    return StairTable(tuple(stairs), grid)
+    binnings = (_binning(learned, j, learned["levels_"][j].tolist()) for j in columns)
+    return BinTable(tuple(binnings), grid)
 
 
-def _stairs(learned: dict[str, Any], j: int, cells: list[int]) -> Stairs:
-    """The stairs of a column, given the cell of each bin, the last for missing values."""
+def _binning(learned: dict[str, Any], j: int, cells: list[int]) -> Binning:
+    """The binning of a column, given the cell of each bin, the last for missing values."""
     padded = learned["edges_"][j]
     edges = padded[np.isfinite(padded)].tolist()
     numbers = cells[: len(edges) + 1]
@@ -202,7 +202,7 @@ def _stairs(learned: dict[str, Any], j: int, cells: list[int]) -> Stairs:
         edges = [place for edge in edges for place in (float(np.nextafter(edge, -np.inf)), edge)]
     steps = [k for k, (low, high) in enumerate(pairwise(numbers)) if low != high]
     heights = [numbers[0], *(numbers[k + 1] for k in steps)]
-    return Stairs(j, tuple(edges[k] for k in steps), (*heights, cells[-1]))
+    return Binning(j, tuple(edges[k] for k in steps), (*heights, cells[-1]))
 
 
 SCALINGS: dict[str, Callable[..., Any]] = {

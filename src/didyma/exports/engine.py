@@ -1,4 +1,4 @@
-"""What an engine is to an export: names that it can hold, a file, and how it reads that."""
+"""The interface of an export format: names of columns, the file, and scores by the file."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Engine(ABC):
     illegal: ClassVar[str] = ""
     """A pattern of what names cannot hold."""
     hint: ClassVar[str] = ""
-    """What else to tell whoever has such a file."""
+    """A note for users of such a file."""
     takes_lines: ClassVar[bool] = True
-    """Whether a linear model can be told, or trees alone."""
+    """Whether it can hold a linear model, or trees alone."""
     clips: ClassVar[bool] = True
     """Whether columns of a linear model may count no further than some limit."""
 
@@ -50,7 +50,7 @@ class Engine(ABC):
         return spelled(features.names, self.illegal) if self.illegal else list(features.names)
 
     def check(self, description: Description, names: Sequence[str]) -> None:
-        """Refuse a model that the engine cannot be told."""
+        """Refuse a model that the engine cannot hold."""
         if description.lines and not self.takes_lines:
             raise DataError(
                 f"{self.title} holds trees: a linear model cannot be one; choose another format"

@@ -1,4 +1,4 @@
-"""Write a model for another engine, once it is clear that the file says what the model does."""
+"""Write a model for another engine, after a check that both score alike."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SHOWN = 3  # names in a note
 
 @dataclass(frozen=True)
 class Exported:
-    """How scores compare, and what one must know to use the file."""
+    """How scores compare, and notes for users of the file."""
 
     parity: Parity
     notes: tuple[str, ...]
@@ -98,7 +98,7 @@ def _stem(path: PathName) -> str:
 
 
 def ranker_of(model: Any) -> tuple[Model, list[str]]:
-    """What ranks rows, and what is left to those who use it."""
+    """The ranker over rows of a model, and notes on what the file does not do."""
     if isinstance(model, Model):
         if "state" not in model.record:
             return model, []
@@ -128,7 +128,7 @@ def _notes(description: Description, engine: Engine, names: list[str]) -> list[s
     if renamed := [pair for pair in zip(columns or (), names) if pair[0] != pair[1]]:
         shown = _some([f"{old!r} is {new}" for old, new in renamed])
         notes.append(f"{engine.title} cannot hold the names of some columns: {shown}")
-    edges = {edge for stairs in description.stairs for edge in stairs.edges}
+    edges = {edge for binning in description.binnings for edge in binning.edges}
     if moved := [edge for edge in edges if engine.place(edge) not in (edge, at_most(edge))]:
         furthest = max(abs(engine.place(edge) - edge) for edge in moved)
         notes.append(

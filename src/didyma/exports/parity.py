@@ -1,4 +1,4 @@
-"""Whether a file says what the model does: the same rows, scored both ways."""
+"""Compare scores of the same rows by an exported file and by the model."""
 
 from __future__ import annotations
 
@@ -65,22 +65,22 @@ def probe_rows(description: Description, engine: Engine, *, missing: bool) -> Li
 
 
 def _marks(description: Description) -> dict[int, list[FloatArray]]:
-    """Where something happens to the score, by columns."""
+    """Values around which the score changes its course, by columns."""
     marks: dict[int, list[FloatArray]] = defaultdict(list)
     for line in description.lines:
         spread = line.centre + line.scale * DEVIATIONS
         marks[line.column] += [spread, np.array([line.low, line.high, 0.0])]
-    for stairs in description.stairs:
-        marks[stairs.column] += [FAR, np.array(stairs.edges)]
+    for binning in description.binnings:
+        marks[binning.column] += [FAR, np.array(binning.edges)]
     return marks
 
 
 def _moved(description: Description, engine: Engine) -> dict[int, list[tuple[float, float]]]:
     """By columns, each edge and its place in the engine, the lower first."""
     pairs: dict[int, list[tuple[float, float]]] = defaultdict(list)
-    for stairs in description.stairs:
-        places = [(edge, engine.place(edge)) for edge in stairs.edges]
-        pairs[stairs.column] += [(min(pair), max(pair)) for pair in places]
+    for binning in description.binnings:
+        places = [(edge, engine.place(edge)) for edge in binning.edges]
+        pairs[binning.column] += [(min(pair), max(pair)) for pair in places]
     return pairs
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from didyma.exports.description import ColumnLine, Description, FloatArray, StairTable
+from didyma.exports.description import BinTable, ColumnLine, Description, FloatArray
 from didyma.exports.engine import Engine
 
 SCORER = Path(__file__).with_name("npm") / "score.js"
@@ -49,10 +49,10 @@ class PlainJson(Engine):
             total += line["weight"] * (x - line["centre"]) / line["scale"]
         for table in model["tables"]:
             cells = []
-            for stairs in table["stairs"]:
-                x = rows[:, stairs["column"]]
-                step = np.where(np.isnan(x), -1, np.searchsorted(stairs["edges"], x))
-                cells.append(np.array(stairs["cells"])[step])
+            for binning in table["stairs"]:
+                x = rows[:, binning["column"]]
+                step = np.where(np.isnan(x), -1, np.searchsorted(binning["edges"], x))
+                cells.append(np.array(binning["cells"])[step])
             total += np.array(table["values"])[tuple(cells)]
         return total
 
@@ -68,9 +68,9 @@ def _finite(limit: float) -> float | None:
     return limit if math.isfinite(limit) else None
 
 
-def _table(table: StairTable) -> dict[str, Any]:
-    stairs = [
-        {"column": own.column, "edges": list(own.edges), "cells": list(own.cells)}
-        for own in table.stairs
+def _table(table: BinTable) -> dict[str, Any]:
+    binnings = [
+        {"column": one.column, "edges": list(one.edges), "cells": list(one.cells)}
+        for one in table.binnings
     ]
-    return {"stairs": stairs, "values": table.values.tolist()}
+    return {"stairs": binnings, "values": table.values.tolist()}

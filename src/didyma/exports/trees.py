@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.exports.description import Description, FloatArray, Stairs
+from didyma.exports.description import Binning, Description, FloatArray
 
 LARGEST = float(np.finfo(np.float32).max)
 
@@ -35,7 +35,7 @@ BranchOrLeaf: TypeAlias = "Branch | float"
 
 def trees_of(description: Description) -> list[Branch]:
     """One tree for each table; a tree that would be one leaf has a branch all the same."""
-    trees = (_tree(table.stairs, table.values) for table in description.tables)
+    trees = (_tree(table.binnings, table.values) for table in description.tables)
     return [tree if isinstance(tree, Branch) else Branch(0, 0.0, tree, tree) for tree in trees]
 
 
@@ -55,10 +55,10 @@ def columns_of(trees: Iterable[BranchOrLeaf]) -> list[int]:
     return sorted({node.column for node in nodes if isinstance(node, Branch)})
 
 
-def _tree(stairs: Sequence[Stairs], values: FloatArray) -> BranchOrLeaf:
-    if not stairs:
+def _tree(binnings: Sequence[Binning], values: FloatArray) -> BranchOrLeaf:
+    if not binnings:
         return float(values)
-    first, *rest = stairs
+    first, *rest = binnings
     subtrees = [_tree(rest, own) for own in values]
     *numbers, missing = (subtrees[cell] for cell in first.cells)
     known = _balanced(first.column, *_merged(first.edges, numbers))

@@ -1,4 +1,4 @@
-"""Work after an answer is sent, if there is time: drift, the shadow model, the sample."""
+"""Background work after a response, if there is time: drift, the shadow model, the sample."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Afterwards:
         self._waiting.put((n_bytes, time.monotonic() + self._seconds, works))
 
     def close(self) -> None:
-        """Drop what waits, and end."""
+        """Drop what waits, and end the thread."""
         self._is_closed = True
         with suppress(Empty):
             while True:
@@ -111,7 +111,7 @@ class Afterwards:
 
 
 class Dropped(Exception):
-    """There was no time."""
+    """Work that found no free turn in time."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What requests ask for, of models and indexes, within limits; all of it runs on threads."""
+"""Rank, score and search for requests, within limits; runs on the threads of the queue."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ TOP_N, CANDIDATES = 10, 100  # of a search, unless a request or the limits say o
 
 @dataclass(frozen=True)
 class Answering:
-    """Answers questions; ``fields`` of each call are for the log.
+    """Answers questions; ``fields`` of each call collect what is logged of it.
 
-    But for ``afterwards``, which is work for when the answer is sent.
+    Except ``afterwards``, which is work for after the response.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Answering:
     def rank_all(
         self, questions: Sequence[Question], fields: dict[str, Any], part: str = ""
     ) -> list[Ranking]:
-        """The rankings of several; errors name the ``part`` by its number."""
+        """The rankings of several requests; errors name the ``part`` by its number."""
         n_documents = sum(len(question.documents) for question in questions)
         self.limits.check_documents(n_documents)
         fields["documents"] = n_documents
@@ -177,7 +177,7 @@ class Answering:
     def _measured(
         self, query: str, fields: dict[str, Any], histogram: Histogram, label: str
     ) -> Iterator[None]:
-        """Note how long it takes, for log and metrics."""
+        """Measure the duration of the block, for log and metrics."""
         if self.log_queries:
             fields["query"] = f"{fields['query']}\n{query}" if "query" in fields else query
         began = time.perf_counter()
@@ -235,7 +235,7 @@ def _placed(part: str, n: int) -> Iterator[None]:
 
 @contextmanager
 def _asked_engine(name: str) -> Iterator[None]:
-    """Say 503 if a search engine fails; why is for the log alone, as it may name hosts."""
+    """Turn failures of a search engine into status 503; only the log says why (it names hosts)."""
     from didyma.text.retrieval.search_engine import EngineError
 
     try:

@@ -103,12 +103,14 @@ class Service:
         self.indexes, self.judgements = indexes or ServedIndexes([]), judgements
         self.tokens = tokens or BearerTokens([])
         self.queue = WorkQueue(threads or present_cores(), self.limits.waiting)
-        self.bodies = MemoryBudget(self.limits.in_flight, self.limits.seconds)
-        self.room = ConnectionLimit(self.limits.connections, self.limits.seconds)
+        self.memory = MemoryBudget(self.limits.in_flight, self.limits.seconds)
+        self.connections = ConnectionLimit(self.limits.connections, self.limits.seconds)
         self.shadows = shadows or ServedModels([])
         self.afterwards = Afterwards(self.queue, LATER, self.limits.seconds)
         self.watch = Watch(models, self.afterwards.outcomes, samples)
-        self.metrics = ServiceMetrics(self.queue, self.room, models, self.indexes, self.watch)
+        self.metrics = ServiceMetrics(
+            self.queue, self.connections, models, self.indexes, self.watch
+        )
         self.answering = Answering(
             models,
             self.indexes,
@@ -291,8 +293,8 @@ class Service:
                     await self._reload_all.wait()
                 wanted = [list(served.by_name) for _, served, _ in kinds]
                 self._reload_all.clear()
-            if self.bodies.had_large:
-                self.bodies.had_large = False
+            if self.memory.had_large:
+                self.memory.had_large = False
                 give_memory_back()
             for (kind, served, counter), names in zip(kinds, wanted):
                 for name in names:
@@ -322,7 +324,7 @@ class HeldRequests:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond."""
-        with self._service.bodies.share() as share:
+        with self._service.memory.share() as share:
             request = Request(scope, receive, send)
             dialect_for = partial(self._dialect_of, scope["path"])
             response = await self._service.respond(request, share, dialect_for)

@@ -67,7 +67,7 @@ class Awaited(Enum):
 
 
 class ConnectionLimit:
-    """All connections, at most so many, and those that wait for their clients, longest first.
+    """A bounded set of connections, and those that wait for their clients, longest first.
 
     Parameters
     ----------
@@ -138,24 +138,24 @@ def _then_reset_timeout(handle: Callable[..., None]) -> Any:
 class BoundedConnection(H11Protocol):
     """A connection of uvicorn's with timeouts for what its client does."""
 
-    def __init__(self, room: ConnectionLimit, /, **options: Any) -> None:
+    def __init__(self, connections: ConnectionLimit, /, **options: Any) -> None:
         super().__init__(**options)
-        self._room = room
+        self._all = connections
         self._awaited: Awaited | None = None
         self._limit: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Enter the room."""
+        """Count the connection."""
         if hasattr(transport, "max_size"):
             transport.max_size = READ_AT_ONCE
         super().connection_made(transport)
-        self._room.enter(self)
+        self._all.enter(self)
         self._reset_timeout()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Leave it."""
+        """Count it no longer."""
         super().connection_lost(exc)
-        self._room.leave(self)
+        self._all.leave(self)
         self._unset_keepalive_if_required()
         if self._limit is not None:
             self._limit.cancel()
@@ -173,14 +173,14 @@ class BoundedConnection(H11Protocol):
         if awaited is self._awaited:
             return
         self._awaited = awaited
-        self._room.note(self, waits_for_client=awaited is not Awaited.SERVER)
+        self._all.note(self, waits_for_client=awaited is not Awaited.SERVER)
         if self._limit is not None:
             self._limit.cancel()
             self._limit = None
         if awaited is Awaited.HEAD:
-            self._limit = self.loop.call_later(self._room.head_seconds, self._end_without_head)
+            self._limit = self.loop.call_later(self._all.head_seconds, self._end_without_head)
         elif awaited in (Awaited.TAKING, Awaited.CLOSING):
-            self._limit = self.loop.call_later(self._room.taking_seconds, self.transport.abort)
+            self._limit = self.loop.call_later(self._all.taking_seconds, self.transport.abort)
 
     def _now_awaited(self) -> Awaited:
         if self.transport.is_closing():

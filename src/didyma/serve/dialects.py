@@ -11,7 +11,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -135,12 +135,12 @@ Q = TypeVar("Q")
 class Dialect(ABC, Generic[Q]):
     """Decodes request bodies, and encodes rankings and errors."""
 
-    name: ClassVar[str]
-    body: ClassVar[type[Struct]]
-    answered: ClassVar[Any]
-    summary: ClassVar[str] = "Rank documents by their relevance to a query."
-    error: ClassVar[type[ErrorBody]] = DocumentsError
-    invalid: ClassVar[int] = 400  # status of a request that cannot be understood
+    name: str
+    body: type[Struct]
+    answered: Any
+    summary = "Rank documents by their relevance to a query."
+    error: type[ErrorBody] = DocumentsError
+    invalid = 400  # status of a request that cannot be understood
 
     def read(self, body: Body) -> Q:
         """Decode and check the body of a request."""
@@ -252,9 +252,9 @@ class DocumentsAnswer(Struct):
 
 @dataclass(frozen=True)
 class DocumentsDialect(Dialect[Question]):
-    """That of Cohere and of Jina, which differ in whether documents are sent back unasked."""
+    """Cohere's and Jina's formats, which differ in whether documents are returned by default."""
 
-    name: str  # type: ignore[misc]
+    name: str
     returns_documents: bool
     body = DocumentsBody
     answered = DocumentsAnswer
@@ -302,7 +302,7 @@ class TextsItem(RankedItem):
 
 
 class TextsDialect(Dialect[Question]):
-    """That of TEI, whose clients want one entry for each text; notes are in a header."""
+    """TEI's format, whose answers are lists with one entry for each text; notes are in a header."""
 
     name = "tei"
     body = TextsBody

@@ -24,11 +24,12 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 
 
 class MemoryShare:
-    """What one request has of the budget."""
+    """The bytes of the budget that one request holds."""
 
-    def __init__(self, room: MemoryBudget) -> None:
-        self._room = room
+    def __init__(self, budget: MemoryBudget) -> None:
+        self._budget = budget
         self._limit: asyncio.Timeout | None = None  # of the wait for the client
+        self.waits_since: float | None = None  # for the client, if it does
         self.size = 0
 
     @asynccontextmanager
@@ -36,32 +37,34 @@ class MemoryShare:
         """Wait for the client, at most so long, and less if others need the memory."""
         async with asyncio.timeout(seconds) as self._limit:
             try:
-                self._room.waits_for_client(self)
+                self.waits_since = _now()
                 yield
             finally:
-                self._room.waits_no_longer(self)
+                self.waits_since = None
 
     async def take(self, size: int) -> None:
         """Wait, while the client does, until so many bytes are free."""
         assert self._limit is not None
         left = (self._limit.when() or 0.0) - _now()
         self._limit.reschedule(None)
-        self._room.waits_no_longer(self)
-        await self._room.take(self, max(0, size - FREE))
-        self._room.waits_for_client(self)
+        self.waits_since = None
+        await self._budget.take(self, max(0, size - FREE))
+        self.waits_since = _now()
         self._limit.reschedule(_now() + left)
 
     def received(self, size: int) -> None:
-        """The client has sent so many bytes."""
-        self._room.credit(self, size / RATE)
+        """The client has sent so many bytes: its wait counts from later on, at most from now."""
+        if self.waits_since is not None:
+            self.waits_since = min(self.waits_since + size / RATE, _now())
 
     def resize(self, size: int) -> None:
-        """Have so many bytes instead, room or not."""
-        self._room.resize(self, max(0, size - FREE))
+        """Change the share to so many bytes, beyond the budget if need be."""
+        self._budget.resize(self, max(0, size - FREE))
 
     def give_way(self) -> None:
         """Wait for the client no longer."""
         assert self._limit is not None
+        self.waits_since = None
         self._limit.reschedule(_now())
 
 
@@ -82,17 +85,19 @@ class MemoryBudget:
         self.most, self.taken = most, 0
         self.had_large = False
         self._seconds = seconds
+        self._shares: dict[MemoryShare, None] = {}
         self._line: dict[MemoryShare, None] = {}  # those that wait for room
-        self._waiting: dict[MemoryShare, float] = {}  # those that wait for clients, and since when
         self._changed = asyncio.Event()
 
     @contextmanager
     def share(self) -> Iterator[MemoryShare]:
-        """For one request, from its head to the end of its answer."""
+        """The share of one request, from its head to the end of its response."""
         share = MemoryShare(self)
+        self._shares[share] = None
         try:
             yield share
         finally:
+            del self._shares[share]
             self.resize(share, 0)
 
     async def take(self, share: MemoryShare, size: int) -> None:
@@ -121,28 +126,17 @@ class MemoryBudget:
         self._changed.set()
         self._make_room(0, before=_now(), but=share)
 
-    def waits_for_client(self, share: MemoryShare) -> None:
-        """Remember it, and since when."""
-        self._waiting[share] = _now()
-
-    def credit(self, share: MemoryShare, seconds: float) -> None:
-        """Let a wait count from later on, but from now at the latest."""
-        self._waiting[share] = min(self._waiting[share] + seconds, _now())
-
-    def waits_no_longer(self, share: MemoryShare) -> None:
-        """Forget it."""
-        self._waiting.pop(share, None)
-
     def _make_room(self, size: int, *, before: float, but: MemoryShare | None = None) -> None:
         """Let requests give way that have waited long enough, the longest wait first."""
         missing = self.taken + size - self.most
         if missing <= 0:
             return
-        late = [share for share in self._waiting if self._waiting[share] <= before and share.size]
-        for share in sorted(late, key=lambda share: self._waiting[share]):
-            if missing > 0 and share is not but:
+        waiting = [
+            (share.waits_since, share) for share in self._shares if share.waits_since is not None
+        ]
+        for since, share in sorted(waiting, key=lambda wait: wait[0]):
+            if missing > 0 and since <= before and share.size and share is not but:
                 missing -= share.size
-                self.waits_no_longer(share)
                 share.give_way()
 
 

@@ -69,7 +69,7 @@ class ServiceMetrics:
     def __init__(
         self,
         queue: WorkQueue,
-        room: ConnectionLimit,
+        connections: ConnectionLimit,
         models: ServedModels,
         indexes: ServedIndexes,
         watch: Watch,
@@ -100,7 +100,7 @@ class ServiceMetrics:
         )
         pending = gauge("didyma_pending", "Requests at work or waiting.")
         pending.set_function(lambda: queue.pending)
-        gauge("didyma_connections", "Open connections.").set_function(lambda: len(room))
+        gauge("didyma_connections", "Open connections.").set_function(lambda: len(connections))
         kinds: list[tuple[str, Served[Any]]] = [("model", models), ("index", indexes)]
         for kind, served in kinds:
             loaded = gauge(f"didyma_{kind}_loaded_timestamp", "When, in Unix time.", [kind])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -165,7 +165,7 @@ class ScoreDialect(Dialect[ScoreQuestion]):
     """One query, or one for each document."""
 
     name = "score"
-    body: ClassVar[type[Struct]] = ScoreBody
+    body: type[Struct] = ScoreBody
     answered = ScoreAnswer
     summary = "The chance that documents are relevant to queries, pair by pair."
 
@@ -188,7 +188,7 @@ class ScoreDialect(Dialect[ScoreQuestion]):
 
 
 class VllmScoreDialect(ScoreDialect):
-    """That of vLLM."""
+    """vLLM's format of the same."""
 
     name = "vllm score"
     body = TextPairsBody
@@ -330,10 +330,10 @@ class JudgingAnswer(Struct):
 class OperationDialect(Dialect[Operation]):
     """Bodies that are operations, and what each answers."""
 
-    name: str  # type: ignore[misc]
-    body: type[Operation]  # type: ignore[misc]
-    answered: type[Struct]  # type: ignore[misc]
-    summary: str  # type: ignore[misc]
+    name: str
+    body: type[Operation]
+    answered: type[Struct]
+    summary: str
 
     def _question(self, body: Operation) -> Operation:
         return body

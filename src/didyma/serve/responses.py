@@ -93,7 +93,7 @@ class ErrorDetail(Struct):
 
 
 class DocumentsError(ErrorBody):
-    """One error for all who look for it, be it under message, detail or error."""
+    """An error for clients that look under message, detail or error."""
 
     message: str
     detail: str

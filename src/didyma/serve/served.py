@@ -82,20 +82,19 @@ class Served(ABC, Generic[T]):
         if len(set(names)) < len(names):
             raise DataError(f"expected different names, found {', '.join(names)}")
         self._any = nameless[0] if nameless else None
-        self._paths = {name: source.path for name, source in zip(names, sources)}
-        self._addresses = {name: source.address for name, source in zip(names, sources)}
+        self._sources = dict(zip(names, sources))
         self._seen: dict[str, Stamp | None] = {}
         self.by_name: dict[str, T] = {}
         for name in names:
             self.reload(name)
 
     @abstractmethod
-    def _load(self, name: str, path: Path) -> T:
-        """Load what is at a path, and warm it up; ``name`` is for messages."""
+    def _load(self, name: str, source: NamedSource) -> T:
+        """Load a source, and warm it up; ``name`` is for messages."""
 
     @property
     def default(self) -> str | None:
-        """The one for requests that name none, if there is any."""
+        """The name for requests that give none, if anything is served."""
         return self._any or next(iter(self.by_name), None)
 
     def resolve(self, asked: str | None) -> str:
@@ -110,18 +109,18 @@ class Served(ABC, Generic[T]):
         return name
 
     def changed(self) -> list[str]:
-        """Names of those that are not what they were at the last try to load them."""
+        """Names whose files have changed since the last try to load them."""
         return [
             name
-            for name, path in self._paths.items()
-            if _stamp(path) not in (None, self._seen[name])
+            for name, source in self._sources.items()
+            if _stamp(source.path) not in (None, self._seen[name])
         ]
 
     def reload(self, name: str) -> None:
         """Load one anew; if that fails, the old one stays."""
-        path = self._paths[name]
-        self._seen[name] = _stamp(path)  # before it is read: it may change meanwhile
-        self._replace(name, self._load(name, path))
+        source = self._sources[name]
+        self._seen[name] = _stamp(source.path)  # before it is read: it may change meanwhile
+        self._replace(name, self._load(name, source))
 
     def _replace(self, name: str, served: T) -> None:
         self.by_name[name] = served
@@ -150,7 +149,7 @@ class ServedModel:
 
     @property
     def model_version(self) -> ModelVersion | None:
-        """The version that its file tells."""
+        """The version in its file."""
         version: ModelVersion | None = getattr(self.reranker, "version_", None)
         return version
 
@@ -236,13 +235,13 @@ class ServedModels(Served[ServedModel]):
         ]
         return {"object": "list", "data": data}
 
-    def _load(self, name: str, path: Path) -> ServedModel:
-        reranker = self._read(path)
+    def _load(self, name: str, source: NamedSource) -> ServedModel:
+        reranker = self._read(source.path)
         if reranker.uses_scores:
             log(logging.WARNING, "needs scores", model=name, reason=NEEDS_SCORES)
         scores = [1.0, 0.0] if reranker.uses_scores else None
         reranker.rank("which", ["this", "that"], scores=scores)  # imports what is imported late
-        return ServedModel(path, reranker, time.time())
+        return ServedModel(source.path, reranker, time.time())
 
 
 @dataclass(frozen=True)
@@ -270,14 +269,14 @@ class ServedIndexes(Served[ServedIndex]):
 
     kind = "indexes"
 
-    def _load(self, name: str, path: Path) -> ServedIndex:
+    def _load(self, name: str, source: NamedSource) -> ServedIndex:
         from didyma.text.index import PassageIndex
         from didyma.text.retrieval.resolution import resolve
 
-        address = self._addresses[name]
-        index = PassageIndex.open(path) if address is None else resolve(address)
+        engine = None if source.address is None else resolve(source.address)
+        index = PassageIndex.open(source.path) if engine is None else engine
         index.search("which")  # imports what is imported late
-        return ServedIndex(path, index, time.time())
+        return ServedIndex(source.path, index, time.time())
 
 
 def _name(source: NamedSource) -> str:
@@ -289,7 +288,7 @@ def _date(seconds: float) -> str:
 
 
 def _stamp(path: Path) -> Stamp | None:
-    """What tells a file, or a folder by its manifest, from another; None if there is none."""
+    """The identity of a file, or of a folder's manifest; None if there is none."""
     try:
         status = os.stat(path / MANIFEST if path.is_dir() else path)
     except OSError:

@@ -81,10 +81,10 @@ def end_process(event: str, **fields: Any) -> None:
 def make_server(service: Service) -> EndingServer:
     """The uvicorn server of a service."""
     limits = service.limits
-    service.room.most = connections_within(limits.connections)
+    service.connections.most = connections_within(limits.connections)
     config = uvicorn.Config(
         service.app,
-        http=partial(BoundedConnection, service.room),  # type: ignore[arg-type]
+        http=partial(BoundedConnection, service.connections),  # type: ignore[arg-type]
         ws="none",
         log_config=None,
         access_log=False,

@@ -32,7 +32,7 @@ PAUSE = 0.1  # seconds between two queries of a model that are looked at
 
 
 class Buckets:
-    """Counts of values up to each of some bounds, and beyond; whoever adds has a lock.
+    """A histogram with fixed bounds; callers of `add` hold a lock.
 
     >>> buckets = Buckets([0.5, 1.0])
     >>> buckets.add([0.2, 0.5, 0.7, 3.0])
@@ -69,7 +69,7 @@ class Buckets:
 
 
 class ShadowComparison:
-    """How far the order of a shadow model is from that of the one that answers.
+    """How far the order of a shadow model is from that of the served one.
 
     Compared are the scores of two rerankers, before any teacher or step: the share of the first ten
     documents that both have there, whether the first differs, and the correlation of ranks.
@@ -152,7 +152,7 @@ class ObservedDay:
 
 
 class ModelWatch:
-    """Counts of one model. Whatever requests hold, it is of bounded size: names are the model's."""
+    """Counts of one model; of bounded size, as all names are the model's and none a request's."""
 
     def __init__(self, today: Callable[[], date]) -> None:
         self._today, self._lock = today, threading.Lock()
