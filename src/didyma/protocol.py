@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import deepcopy
 from functools import cache, wraps
 from importlib import import_module
@@ -357,16 +357,13 @@ def _all_finite(values: NDArray[Any], finite: bool | str = True) -> bool:
 
 def _routed(function: Callable[..., Any]) -> list[str]:
     """The arguments of a method that scikit-learn routes."""
-
-    def names() -> Iterator[str]:
-        for name, parameter in inspect.signature(function).parameters.items():
-            if name not in NOT_ROUTED and parameter.kind not in (
-                parameter.VAR_POSITIONAL,
-                parameter.VAR_KEYWORD,
-            ):
-                yield name
-
-    return sorted(names())
+    variadic = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    parameters = inspect.signature(function).parameters.items()
+    return sorted(
+        name
+        for name, parameter in parameters
+        if name not in NOT_ROUTED and parameter.kind not in variadic
+    )
 
 
 def _in_chosen_frame(method: Callable[..., Any]) -> Callable[..., Any]:

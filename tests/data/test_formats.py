@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ from didyma.applications.motif import fasta
 from didyma.data import conll, formats, letor, table, trec
 from didyma.data import word_vectors as vectors
 from didyma.data.lists import Lists
+from didyma.data.text_columns import TextBlock
 from didyma.data.texts import qa
 from didyma.errors import DataError
 from didyma.nbest import formats as nbest
 from didyma.ranking.svm import SVMRanker
+from tests.data.same import assert_same
 
 
 @pytest.mark.parametrize(
@@ -30,10 +33,7 @@ from didyma.ranking.svm import SVMRanker
 def test_the_name_tells_the_format(tmp_path: Path, name: str) -> None:
     data = Lists(np.array([[0.1, 2.0], [0.0, 1e-3]]), np.array([1.0, 0.0]), np.array(["q", "q"]))
     formats.write(data, tmp_path / name)
-    again = formats.read(tmp_path / name)
-    np.testing.assert_array_equal(again.X, data.X)
-    np.testing.assert_array_equal(again.y, data.y)
-    assert again.qid.tolist() == ["q", "q"]
+    assert_same(formats.read(tmp_path / name), data)
 
 
 def test_options_reach_the_reader(tmp_path: Path) -> None:
@@ -165,9 +165,83 @@ def test_lines_may_end_in_any_way(tmp_path: Path, name: str, end: str) -> None:
             assert plain(read(path)) == expected
 
 
-@pytest.mark.parametrize(
-    "name", ["a.txt", "a.csv", "a.tsv", "a.jsonl", "a.npz", "a.parquet", "a.lists"]
-)
+STREAMED = ("a.letor", "a.txt.gz", "a.csv", "a.tsv", "a.parquet", "a.jsonl", "a.lists")
+SIZE, N_PARTS = 6, 20
+
+
+def make(*, sparse: bool = False) -> Lists:
+    random = np.random.default_rng(0)
+    n_rows = SIZE * N_PARTS
+    X: Any = random.normal(size=(n_rows, 4)) * (random.random((n_rows, 4)) < 0.5)
+    qid = np.repeat([f"q{k}" for k in range(n_rows // 4)], 4)
+    docid = np.array([f"d{k}" for k in range(n_rows)])
+    X = sp.csr_array(X) if sparse else X
+    return Lists(X, random.integers(0, 3, n_rows).astype(float), qid, docid, zero_based=False)
+
+
+def parts(data: Lists) -> Iterator[Lists]:
+    for start in range(0, len(data), SIZE):
+        yield data.select(np.arange(start, start + SIZE))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("name", [*STREAMED, "a.npz"])
+def test_parts_are_written_as_the_whole_is(tmp_path: Path, name: str, sparse: bool) -> None:
+    data = make(sparse=sparse)
+    formats.write_blocks(parts(data), tmp_path / name)
+    assert_same(formats.read(tmp_path / name), data)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("name", STREAMED)
+def test_few_rows_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setattr(table, "GROUP", 4 * SIZE)
+    alive = weakref.WeakSet[Any]()
+
+    def watched() -> Iterator[Lists]:
+        for part in parts(make()):
+            alive.add(part)
+            yield part
+            del part
+            assert len(alive) <= 3
+
+    formats.write_blocks(watched(), tmp_path / name)
+
+
+@pytest.mark.parametrize("name", STREAMED)
+def test_nothing_is_left_where_a_later_part_fails(tmp_path: Path, name: str) -> None:
+    def failing() -> Iterator[Lists]:
+        yield from parts(make())
+        raise DataError("expected another line", path="in.txt", line=7)
+
+    with pytest.raises(DataError, match=r"in\.txt, line 7"):
+        formats.write_blocks(failing(), tmp_path / name)
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.jsonl"])
+def test_document_ids_that_begin_late_have_a_column(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = tmp_path / "in.letor"
+    path.write_text("# rows\n" + "1 qid:a 1:1 #\n" * 20 + "0 qid:b 1:2 # d\n")
+    monkeypatch.setattr(letor, "_sources", lambda path: lambda: TextBlock.blocks(path, 40))
+    formats.write_blocks(formats.blocks(path), tmp_path / name)
+    assert formats.read(tmp_path / name).docid.tolist() == [""] * 20 + ["d"]
+    path.write_text("# rows\n" + "1 qid:a 1:1 #\n" * 20)
+    assert all(part.docid is None for part in formats.blocks(path))
+
+
+def test_parts_of_other_columns_are_refused(tmp_path: Path) -> None:
+    one = Lists(np.ones((2, 1)), np.ones(2), feature_names=("a",))
+    other = Lists(np.ones((2, 1)), np.ones(2), feature_names=("b",))
+    for name in STREAMED:
+        with pytest.raises(DataError, match="expected the columns of the first rows"):
+            formats.write_blocks([one, other], tmp_path / name)
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["a.npz", *STREAMED])
 @pytest.mark.parametrize("field", ["qid", "docid"])
 @pytest.mark.parametrize("code", [0xD800, 0xDFFF, 0x110000, 0x7FFFFFFF])
 def test_ids_beyond_unicode_are_not_written(

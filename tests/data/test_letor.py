@@ -4,6 +4,7 @@ import gzip
 import math
 import re
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -20,6 +21,7 @@ import didyma
 from didyma.data import letor
 from didyma.data.lists import Lists
 from didyma.errors import DataError
+from tests.data.same import assert_same, dense
 
 
 def read_text(text: str | bytes, **options: Any) -> Lists:
@@ -27,10 +29,6 @@ def read_text(text: str | bytes, **options: Any) -> Lists:
         path = Path(folder, "data.letor")
         path.write_bytes(text.encode() if isinstance(text, str) else text)
         return letor.read(path, **options)
-
-
-def dense(data: Lists) -> np.ndarray:
-    return data.X if isinstance(data.X, np.ndarray) else data.X.toarray()
 
 
 def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
@@ -56,24 +54,15 @@ def ranking_data(draw: st.DrawFn) -> Lists:
 @settings(deadline=None)
 @given(ranking_data(), st.booleans(), st.sampled_from(["", ".gz"]), st.integers(1, 200))
 def test_what_is_written_is_read(data: Lists, sparse: bool, gz: str, piece: int) -> None:
-    given_data = data
-    if sparse:
-        X = sp.csr_array(data.X)
-        given_data = Lists(X, data.y, data.qid, data.docid)
+    stored = replace(data, items=sp.csr_array(data.X)) if sparse else data
     with tempfile.TemporaryDirectory() as folder, mock.patch.object(letor, "PIECE", piece):
         path = Path(folder, "data.letor" + gz)
-        letor.write(given_data, path)
+        letor.write(stored, path)
         again = letor.read(path, sparse=sparse)
     assert sp.issparse(again.X) == sparse
-    if sparse:  # -0.0 is not stored
-        np.testing.assert_array_equal(dense(again), data.X)
-    else:
-        assert same_bits(again.X, data.X)
+    assert sparse or same_bits(again.X, data.X)  # -0.0 is not stored
     assert same_bits(again.y, data.y)
-    assert again.qid.tolist() == data.qid.tolist()
-    assert (again.docid is None) == (data.docid is None)
-    if data.docid is not None and again.docid is not None:
-        assert again.docid.tolist() == data.docid.tolist()
+    assert_same(again, data)
 
 
 NUMBERS = st.one_of(
@@ -97,8 +86,8 @@ def test_numbers_are_those_of_float(texts: list[str], sparse: bool, dtype: str) 
         values = np.array([float(text) for text in texts])
     entries = " ".join(f"{k}:{text}" for k, text in enumerate(texts, 1))
     data = read_text(f"{texts[0]} qid:1 {entries}\n", sparse=sparse, dtype=dtype)
-    assert same_bits(dense(data)[0], values.astype(dtype)) or (
-        sparse and np.array_equal(dense(data)[0], values.astype(dtype))
+    assert same_bits(dense(data.X)[0], values.astype(dtype)) or (
+        sparse and np.array_equal(dense(data.X)[0], values.astype(dtype))
     )
     assert same_bits(data.y, values[:1])
 
@@ -118,11 +107,7 @@ def test_agrees_with_scikit_learn(tmp_path: Path, density: float, piece: int) ->
     with mock.patch.object(letor, "PIECE", piece):
         data = letor.read(path, n_features=40)
     assert sp.issparse(data.X) == (density < letor.DENSE_FROM)
-    np.testing.assert_array_equal(dense(data), X.toarray())
-    np.testing.assert_array_equal(data.y, y)
-    np.testing.assert_array_equal(data.qid, qid.astype(str))
-    assert data.docid is not None
-    assert data.docid.tolist() == [str(row) for row in range(50)]
+    assert_same(data, Lists(X, y, qid.astype(str), np.arange(50).astype(str)))
 
 
 NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?")
@@ -233,7 +218,7 @@ def test_blank_lines_comments_and_white_space_are_skipped() -> None:
     data = read_text(text)
     assert data.y.tolist() == [1, 0]
     assert data.qid.tolist() == ["a", "b"]
-    assert dense(data).tolist() == [[1, 0], [0, 2]]
+    assert dense(data.X).tolist() == [[1, 0], [0, 2]]
 
 
 def test_rows_without_features() -> None:
@@ -250,10 +235,10 @@ def test_gzip_by_content(tmp_path: Path) -> None:
 
 def test_indices_from_zero() -> None:
     text = "1 qid:a 0:5 2:7\n0 qid:a 1:6\n"
-    assert dense(read_text(text)).tolist() == [[5, 0, 7], [0, 6, 0]]
-    assert dense(read_text("1 qid:a 1:5\n")).tolist() == [[5]]
-    assert dense(read_text("1 qid:a 1:5\n", zero_based=True)).tolist() == [[0, 5]]
-    assert dense(read_text("1 qid:a 0:5\n", n_features=3)).tolist() == [[5, 0, 0]]
+    assert dense(read_text(text).X).tolist() == [[5, 0, 7], [0, 6, 0]]
+    assert dense(read_text("1 qid:a 1:5\n").X).tolist() == [[5]]
+    assert dense(read_text("1 qid:a 1:5\n", zero_based=True).X).tolist() == [[0, 5]]
+    assert dense(read_text("1 qid:a 0:5\n", n_features=3).X).tolist() == [[5, 0, 0]]
     with pytest.raises(DataError, match=r"line 1, feature: .*from 1, found '0:5'"):
         read_text(text, zero_based=False)
 
@@ -261,7 +246,7 @@ def test_indices_from_zero() -> None:
 @pytest.mark.parametrize("sparse", [False, True])
 def test_indices_in_any_order(sparse: bool) -> None:
     data = read_text("1 qid:a 3:3 1:1 2:2\n0 qid:a\n0 qid:a 2:2 1:1\n", sparse=sparse)
-    assert dense(data).tolist() == [[1, 2, 3], [0, 0, 0], [1, 2, 0]]
+    assert dense(data.X).tolist() == [[1, 2, 3], [0, 0, 0], [1, 2, 0]]
     if sparse:
         assert data.X.has_sorted_indices
 
@@ -478,7 +463,7 @@ def test_lightgbm_example(shared_data: Path) -> None:
     sizes = np.loadtxt(folder / "rank.train.query", dtype=int)
     assert train.groups.sizes.tolist() == sizes.tolist()
     X, y = load_svmlight_file(folder / "rank.train")
-    np.testing.assert_array_equal(dense(train), X.toarray())
+    np.testing.assert_array_equal(dense(train.X), X.toarray())
     np.testing.assert_array_equal(train.y, y)
 
 
@@ -496,6 +481,4 @@ def test_threads_read_the_same(tmp_path, monkeypatch):
         alone = letor.read(path)
     with didyma.threads(4):
         together = letor.read(path)
-    np.testing.assert_array_equal(together.X, alone.X)
-    np.testing.assert_array_equal(together.y, alone.y)
-    assert together.qid.tolist() == alone.qid.tolist()
+    assert_same(together, alone)

@@ -20,8 +20,10 @@ from numpy.typing import NDArray
 from didyma.data import array_folder, formats, letor, lists_folder, lists_writer
 from didyma.data.array_folder import replace_folder
 from didyma.data.lists import Lists
+from didyma.data.row_blocks import concatenate
 from didyma.data.text_columns import TextBlock
 from didyma.errors import DataError
+from tests.data.same import assert_same
 
 RNG = np.random.default_rng(0)
 
@@ -34,19 +36,6 @@ def make(n_rows: int = 60, *, sparse: bool = False, scattered: bool = False) -> 
     docid = np.array([f"d{k}" for k in range(n_rows)])
     items = sp.csr_array(X) if sparse else X
     return Lists(items, RNG.integers(0, 3, n_rows).astype(float), qid, docid, zero_based=False)
-
-
-def dense(X: Any) -> Any:
-    return X.toarray() if sp.issparse(X) else np.asarray(X)
-
-
-def assert_same(found: Lists, expected: Lists) -> None:
-    np.testing.assert_array_equal(dense(found.X), dense(expected.X))
-    for column in ("y", "qid", "docid"):
-        np.testing.assert_array_equal(getattr(found, column), getattr(expected, column))
-    np.testing.assert_array_equal(found.groups.names, expected.groups.names)
-    np.testing.assert_array_equal(found.groups.starts, expected.groups.starts)
-    assert found.features == expected.features
 
 
 @pytest.fixture(params=["one block", "many blocks"])
@@ -65,12 +54,13 @@ def test_what_is_written_is_read(tmp_path: Path, sparse: bool, scattered: bool) 
     formats.write(data, path)
     found = formats.read(path)
     assert_same(found, data.gathered())
+    np.testing.assert_array_equal(found.groups.starts, data.gathered().groups.starts)
+    assert found.features == data.features
     assert sp.issparse(found.X) == sparse
     lists_folder.check(path)
     assert [*tmp_path.iterdir()] == [path]
     parts = [*formats.blocks(path)]
-    assert np.concatenate([part.docid for part in parts]).tolist() == found.docid.tolist()
-    np.testing.assert_array_equal(np.vstack([dense(part.X) for part in parts]), dense(found.X))
+    assert_same(concatenate(parts), found)
     for before, after in pairwise(parts):
         assert before.qid[-1] != after.qid[0]  # lists are whole
 
@@ -105,11 +95,8 @@ def test_blocks_of_letor_are_its_rows(
     monkeypatch.setattr(letor, "_sources", lambda path: lambda: TextBlock.blocks(path, size))
     parts = [*letor.blocks(path, sparse=sparse)]
     assert len(parts) > 1
-    whole = letor.read(path, sparse=sparse)
-    np.testing.assert_array_equal(np.vstack([dense(part.X) for part in parts]), dense(whole.X))
-    assert np.concatenate([part.qid for part in parts]).tolist() == data.qid.tolist()
-    assert whole.docid.tolist() == data.docid.tolist()
-    np.testing.assert_array_equal(dense(whole.X), data.X)
+    assert_same(concatenate(parts), data)
+    assert_same(letor.read(path, sparse=sparse), data)
 
 
 def test_an_error_in_a_later_block_names_its_line(

@@ -24,6 +24,7 @@ from didyma.data import delimited, table
 from didyma.data.lists import Lists
 from didyma.data.text_columns import TextBlock
 from didyma.errors import DataError, MissingExtraError
+from tests.data.same import assert_same
 
 COLUMNS: dict[str, Any] = {
     "bm25": [2.5, 1.0, -3.0],
@@ -182,7 +183,7 @@ FLOATS = st.floats(allow_nan=False, allow_infinity=False)
     y=hnp.arrays(np.float64, 3, elements=FLOATS),
     qid=st.lists(TEXTS, min_size=3, max_size=3),
     docid=st.one_of(st.none(), st.lists(TEXTS, min_size=3, max_size=3)),
-    suffix=st.sampled_from([".parquet", ".csv", ".tsv.gz"]),
+    suffix=st.sampled_from([".parquet", ".csv", ".tsv.gz", ".jsonl"]),
     sparse=st.booleans(),
 )
 def test_what_is_written_is_read(
@@ -199,13 +200,8 @@ def test_what_is_written_is_read(
         path = Path(folder, "data" + suffix)
         table.write(data, path)
         again = table.read(path)
-    np.testing.assert_array_equal(again.X, X)
-    np.testing.assert_array_equal(again.y, y)
-    assert again.qid.tolist() == data.qid.tolist()
+    assert_same(again, data)
     assert again.feature_names == ("a", "b")
-    assert (again.docid is None) == (docid is None)
-    if again.docid is not None and data.docid is not None:
-        assert again.docid.tolist() == data.docid.tolist()
 
 
 def test_features_without_names_are_numbered(tmp_path: Path) -> None:

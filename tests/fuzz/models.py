@@ -17,7 +17,7 @@ from didyma.nbest.formats import Output
 from didyma.text.features import WordVectors
 from tests.fuzz.mutators import Parts
 from tests.fuzz.target import Target, parts_of
-from tests.model.test_sizes import FITTED, LISTS, TEXTS, VECTORS
+from tests.model.test_codec import FITTED, LISTS, TEXTS, VECTORS
 
 __all__ = ["MODELS"]
 

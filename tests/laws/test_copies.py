@@ -76,7 +76,7 @@ from didyma.text.encoders import resolve
 from didyma.text.features import FirstStage, WordVectors
 from tests.laws.test_distributions import HARD
 from tests.laws.test_sparsemap import CASES, instance_of
-from tests.model.test_sizes import FITTED, LISTS, QID, TEXTS, VECTORS, X, Y
+from tests.model.test_codec import FITTED, LISTS, QID, TEXTS, VECTORS, X, Y
 from tests.solvers.cases import CASES as SOLVED
 from tests.text.texts import made
 

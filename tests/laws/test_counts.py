@@ -18,7 +18,7 @@ from didyma.ranking.losses import PrecisionAt
 from didyma.structures.composition import Factor
 from didyma.text.features import SmallFeatures, TextFeatures
 from didyma.text.reranker import Reranker
-from tests.model.test_sizes import TEXTS
+from tests.model.test_codec import TEXTS
 
 X, Y = np.eye(3), [0, 1, 0]
 

@@ -20,7 +20,7 @@ from didyma.applications.coreference.mentions import FEATURES
 from didyma.applications.coreference.task import MentionPairs
 from didyma.model import CLASSES
 from tests.learning.tasks import Parts, Whole, examples_of_parts, examples_of_wholes
-from tests.model.test_sizes import FITTED
+from tests.model.test_codec import FITTED
 
 ROOT = Path(__file__).parents[2]
 

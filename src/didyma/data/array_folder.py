@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from hashlib import file_digest, sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -62,11 +62,10 @@ class FolderWriter:
     def file(self, name: str) -> Iterator[IO[bytes]]:
         """A file to write bytes into."""
         with open(self.folder / name, "xb") as file:
-            counted = _Counted(file)
-            yield counted  # type: ignore[misc]
+            yield file
             file.flush()
             os.fsync(file.fileno())
-        self.files[name] = {"bytes": counted.size, "sha256": counted.digest.hexdigest()}
+        self.adopt(name)
 
     def adopt(self, name: str) -> None:
         """Take in a file that was written into the folder by other means."""
@@ -78,18 +77,6 @@ def _record_of(path: Path) -> dict[str, Any]:
     with open(path, "rb") as file:
         digest = file_digest(file, "sha256").hexdigest()
         return {"bytes": file.tell(), "sha256": digest}
-
-
-class _Counted:
-    """What is written goes on to a file, and is counted and summed up."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file, self.size, self.digest = file, 0, sha256()
-
-    def write(self, data: Any) -> int:
-        self.digest.update(data)
-        self.size += memoryview(data).nbytes
-        return self._file.write(data)
 
 
 def is_folder(path: PathName, kind: str) -> bool:

@@ -47,18 +47,18 @@ def whole_queries(parts: Iterable[Lists]) -> Iterator[Lists]:
 
 
 def rebatch(size: int, parts: Iterable[Lists]) -> Iterator[Lists]:
-    """The same rows, a multiple of ``size`` at a time, until the last ones."""
+    """The same rows, ``size`` at a time, until the last ones."""
     pending = list[Lists]()
     count = 0
     for part in parts:
         pending.append(part)
         count += len(part)
         if count >= size:
-            whole = concatenate(pending)
-            cut = count - count % size
-            yield slice_rows(whole, 0, cut)
-            pending = [slice_rows(whole, cut, count)] if cut < count else []
-            count -= cut
+            whole, rest = concatenate(pending), count % size
+            for start in range(0, count - rest, size):
+                yield slice_rows(whole, start, start + size)
+            pending = [slice_rows(whole, count - rest, count)] if rest else []
+            count = rest
     if pending:
         yield concatenate(pending)
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from didyma.data.json_lines import number_of, objects
 from didyma.data.lists import Lists
 from didyma.data.matrix import Matrix
 from didyma.data.passage import id_of
-from didyma.data.row_blocks import collect, concatenate, slice_rows
+from didyma.data.row_blocks import collect, rebatch
 from didyma.data.text_columns import first_repeated, text_array
 from didyma.errors import DataError, placed
 from didyma.files import PathName, format_suffix, replace_when_done
@@ -30,7 +30,7 @@ __all__ = [
     *("TableLayout", "TableOptions", "blocks", "from_frame", "read", "write", "write_blocks"),
 ]
 
-GROUP = 1 << 22  # numbers in a row group of a Parquet file
+GROUP = 1 << 22  # numbers in a row group of a Parquet file, which a reader takes as a whole
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
@@ -302,30 +302,19 @@ def _write_json(parts: Iterable[Lists], path: PathName) -> None:
 def _write_parquet(parts: Iterable[Lists], path: PathName) -> None:
     """Write label, qid, docid if there are any, and one column for each feature."""
     arrow, writers = (require(m, f"writing {path}") for m in ("pyarrow", "pyarrow.parquet"))
+    parts = iter(parts)
+    if (first := next(parts, None)) is None:
+        raise DataError("expected at least one row, found none", path=path)
+    size = max(1, GROUP // max(1, first.X.shape[1]))
     with ExitStack() as stack:
         target, file = stack.enter_context(replace_when_done(path, "wb")), None
-        for header, part in _named_columns(_row_groups(parts), path):
+        for header, part in _named_columns(rebatch(size, chain([first], parts)), path):
             ids = (column.astype(str) for column in _id_columns(part))
             columns = (part.y, *ids, *_columns(part.X))
             table = arrow.table({n: arrow.array(c) for n, c in zip(header, columns)})
             if file is None:
                 file = stack.enter_context(writers.ParquetWriter(target, table.schema))
             file.write_table(table)
-
-
-def _row_groups(parts: Iterable[Lists]) -> Iterator[Lists]:
-    """The same rows in groups of `GROUP` numbers, which a reader takes as a whole."""
-    waiting, count = list[Lists](), 0
-    for part in parts:
-        size = max(1, GROUP // max(1, part.X.shape[1]))
-        for start in range(0, len(part), size):
-            waiting.append(slice_rows(part, start, min(start + size, len(part))))
-            count += len(waiting[-1])
-            if count >= size:
-                yield concatenate(waiting)
-                waiting, count = [], 0
-    if waiting:
-        yield concatenate(waiting)
 
 
 def _columns(X: Matrix) -> Iterator[NDArray[Any]]:

@@ -109,12 +109,3 @@ def test_mistakes_in_frames(change: dict[str, list[Any]], problem: str) -> None:
         texts.from_frame(polars.DataFrame({**COLUMNS, **change}))
     with pytest.raises(DataError, match="expected a dataframe, found list"):
         texts.from_frame([1])
-
-
-def test_queries_have_the_same_names_with_and_without_a_header(tmp_path: Path) -> None:
-    """Ties of scores are broken by the names of queries, so equal rows make equal models."""
-    (tmp_path / "plain.tsv").write_text(rows := "who?\ta b\t1\nwho?\tc\t0\nwhy?\td\t1\n")
-    (tmp_path / "named.tsv").write_text(f"query\tpassage\tlabel\n{rows}")
-    plain, named = (texts.read(tmp_path / f"{name}.tsv") for name in ("plain", "named"))
-    assert plain.qid.tolist() == named.qid.tolist() == ["1", "1", "2"]
-    assert contents(plain) == contents(named)

@@ -154,25 +154,27 @@ class TextCollection:
                 "expected candidates: give a run, or a first stage such as didyma.text.BM25()",
                 path=self.path,
             )
-        left, wanted = _LeftOut(), list(self.queries)
+        left: dict[str, int] = {}  # counts of what is not used
+        wanted = list(self.queries)
         if self.qrels is not None:
             judged = set(self.qrels.qid.tolist())
-            left.add(len(judged - self.queries.keys()), "judged queries without a text")
+            left["judged queries without a text"] = len(judged - self.queries.keys())
             wanted = [name for name in wanted if name in judged]
         place = {name: n for n, name in enumerate(wanted)}
         run, signals = join_runs(self.runs, self.path, None if choice is None else choice.schema)
         query = np.array([place.get(name, -1) for name in run.qid.tolist()], np.int64)
         is_known = np.array([name in self.passages for name in run.docid.tolist()], bool)
-        left.add(int(np.sum((query >= 0) & ~is_known)), "candidates that are unknown passages")
+        left["candidates that are unknown passages"] = int(np.sum((query >= 0) & ~is_known))
         rows = np.flatnonzero((query >= 0) & is_known)
         rows = rows[np.argsort(query[rows], kind="stable")]
         if not len(rows):
             raise DataError("expected candidates of some query, found none", path=self.path)
         numbers = np.unique(query[rows])
-        left.add(len(wanted) - len(numbers), "queries without candidates")
+        left["queries without candidates"] = len(wanted) - len(numbers)
         qid, docid, scores = run.qid[rows], run.docid[rows], run.score[rows]
         labels = None if self.qrels is None else self._labels(self.qrels, qid, docid, left)
-        left.say(self.path)
+        if counts := [f"{count} {what}" for what, count in left.items() if count]:
+            warn_left_out(f"left out {', '.join(counts)}", self.path)
         texts, attributes = self._documents(docid.tolist(), choice or FieldChoice())
         if signals:
             attributes = with_runs(
@@ -213,7 +215,7 @@ class TextCollection:
         return [texts[row] for row in rows], None if attributes is None else attributes[rows]
 
     def _labels(
-        self, qrels: Qrels, qid: NDArray[Any], docid: NDArray[Any], left: _LeftOut
+        self, qrels: Qrels, qid: NDArray[Any], docid: NDArray[Any], left: dict[str, int]
     ) -> NDArray[np.float64]:
         """The judgement of each candidate."""
         pairs = zip(qrels.qid.tolist(), qrels.docid.tolist())
@@ -221,9 +223,9 @@ class TextCollection:
         candidates, queries = list(zip(qid.tolist(), docid.tolist())), set(qid.tolist())
         missed = grades.keys() - set(candidates)
         unknown = {pair for pair in missed if pair[1] not in self.passages and not self.from_engine}
-        left.add(len(unknown), "judgements of unknown passages")
+        left["judgements of unknown passages"] = len(unknown)
         relevant = sum(pair[0] in queries and grades[pair] > 0 for pair in missed - unknown)
-        left.add(relevant, "relevant passages that are no candidates")
+        left["relevant passages that are no candidates"] = relevant
         return np.array([grades.get(pair, 0) for pair in candidates], np.float64)
 
 
@@ -234,21 +236,6 @@ def _records(passages: Mapping[str, Passage]) -> dict[str, dict[str, Any]]:
         for name, passage in passages.items()
         if passage.metadata or len(passage.fields) > 1
     }
-
-
-class _LeftOut:
-    """Counts of what is not used, for one warning in the end."""
-
-    def __init__(self) -> None:
-        self._counts: list[str] = []
-
-    def add(self, count: int, what: str) -> None:
-        if count:
-            self._counts.append(f"{count} {what}")
-
-    def say(self, path: PathName) -> None:
-        if self._counts:
-            warn_left_out(f"left out {', '.join(self._counts)}", path)
 
 
 def read_files(

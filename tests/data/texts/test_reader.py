@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,7 @@ from typer.testing import CliRunner
 
 from didyma import DataError, Lists
 from didyma.cli import app
-from didyma.data import formats, lists_folder, row_blocks
-from didyma.data.attributes import Attributes
+from didyma.data import lists_folder
 from didyma.data.texts import json_lines as json_texts
 from didyma.data.texts import reader as texts
 from didyma.errors import LeftOutWarning
@@ -323,16 +321,10 @@ def test_a_line_is_told_where_fields_span_lines(tmp_path: Path) -> None:
         texts.read(path)
 
 
-def test_features_and_attributes_of_blocks(tmp_path: Path) -> None:
-    years = Attributes({"title": ["A", "B", "C"]}, {"year": np.array([1.0, np.nan, 3.0])})
-    lists = Lists(np.eye(3), np.ones(3), np.array(["p", "p", "q"]), attributes=years)
-    cut = [row_blocks.slice_rows(lists, 0, 1), row_blocks.slice_rows(lists, 1, 3)]
-    joined = row_blocks.concatenate(cut).attributes
-    assert joined is not None
-    assert joined.fields == years.fields
-    np.testing.assert_array_equal(joined.signals["year"], years.signals["year"])
-    with pytest.raises(DataError, match="attributes: expected title, year in all rows"):
-        row_blocks.concatenate([cut[0], replace(cut[1], attributes=None)])
-    for name in ("a.csv", "a.npz", "a.letor"):
-        with pytest.warns(LeftOutWarning, match="fields of documents are not: title, year"):
-            formats.write(lists, tmp_path / name)
+def test_queries_have_the_same_names_with_and_without_a_header(tmp_path: Path) -> None:
+    """Ties of scores are broken by the names of queries, so equal rows make equal models."""
+    (tmp_path / "plain.tsv").write_text(rows := "who?\ta b\t1\nwho?\tc\t0\nwhy?\td\t1\n")
+    (tmp_path / "named.tsv").write_text(f"query\tpassage\tlabel\n{rows}")
+    plain, named = (texts.read(tmp_path / f"{name}.tsv") for name in ("plain", "named"))
+    assert plain.qid.tolist() == named.qid.tolist() == ["1", "1", "2"]
+    assert (plain.items, plain.y.tolist()) == (named.items, named.y.tolist())
