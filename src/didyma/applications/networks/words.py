@@ -49,17 +49,22 @@ class Numbering:
         return [self._numbers.get(token, UNKNOWN) for token in tokens]
 
 
-def pad(rows: Sequence[Sequence[int]]) -> Tensor:
-    """Rows of different lengths as one matrix (B, longest), padded with 0; one column at least.
+def pad(
+    rows: Sequence[Sequence[int] | NDArray[np.int64]],
+    length: int | None = None,
+    padding: int = PADDING,
+) -> Tensor:
+    """Rows of different lengths as one matrix (B, length), that of the longest by default.
 
     >>> pad([[2, 3], [4]])
     tensor([[2, 3],
             [4, 0]])
     """
-    padded = torch.zeros(len(rows), max(1, *map(len, rows)) if rows else 1, dtype=torch.long)
+    n_columns = max([1, *map(len, rows)]) if length is None else length
+    padded = np.full((len(rows), n_columns), padding, np.int64)
     for row, numbers in zip(padded, rows):
-        row[: len(numbers)] = torch.tensor(numbers, dtype=torch.long)
-    return padded
+        row[: len(numbers)] = numbers
+    return torch.from_numpy(padded)
 
 
 def as_vectors(vectors: Vectors | None, dimension: int) -> tuple[list[str], NDArray[np.float32]]:

@@ -218,19 +218,12 @@ def collate(examples: Sequence[NumberedSentence]) -> Batch:
     n = max(map(len, examples))
     return Batch(
         torch.tensor([len(example) for example in examples]),
-        _padded([example.words for example in examples], n, PADDING),
-        _padded([example.tags for example in examples], n, PADDING),
+        pad([example.words for example in examples], n),
+        pad([example.tags for example in examples], n),
         _letters([example.characters for example in examples], n),
-        _padded([np.append(-1, example.heads) for example in examples], n + 1, -1),
-        _padded([example.labels for example in examples], n, -1),
+        pad([np.append(-1, example.heads) for example in examples], n + 1, padding=-1),
+        pad([example.labels for example in examples], n, padding=-1),
     )
-
-
-def _padded(rows: Sequence[Ints | list[int]], n: int, padding: int) -> Tensor:
-    filled = np.full((len(rows), n), padding)
-    for place, row in zip(filled, rows):
-        place[: len(row)] = row
-    return torch.from_numpy(filled)
 
 
 def _letters(sentences: Sequence[list[list[int]]], n: int) -> Tensor:
