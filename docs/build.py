@@ -23,7 +23,7 @@ sys.path[:0] = SOURCES
 DIDYMA = (sys.executable, "-m", "didyma")
 WIDTH = 96
 
-RERANKERS = (*("low-rank", "boosting", "ridge-boosting", "svm", "perceptron", "latent-perceptron"),)
+RERANKERS = ("low-rank", "boosting", "ridge-boosting", "svm", "perceptron", "latent-perceptron")
 
 
 def output_of(*command: str | Path) -> str:
@@ -124,14 +124,14 @@ def comparison() -> str:
 
 def _targets() -> list[tuple[str, str, str, str]]:
     """Row of a table, name, figure and verdict of each target of docs/BENCHMARKS.md."""
-    found = []
+    targets = []
     for line in (ROOT / "docs" / "BENCHMARKS.md").read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 5 and cells[4] in ("met", "missed"):
             name, figure, unit, target, verdict = cells
             row = f"| {name} | {figure} {unit} | {target} | {verdict} |"
-            found.append((row, name, figure, verdict))
-    return found
+            targets.append((row, name, figure, verdict))
+    return targets
 
 
 TABLE = ("| | figure | target | |", "|---|---:|---|---|")
@@ -161,7 +161,7 @@ def missed() -> str:
     rows = _targets()
     verdicts = [verdict for *_, verdict in rows]
     met = f"{verdicts.count('met')} of {len(rows)} targets are met. These are not:"
-    return "\n".join([met, "", *TABLE, *(row for row, *_, own in rows if own == "missed")])
+    return "\n".join([met, "", *TABLE, *(row for row, *_, verdict in rows if verdict == "missed")])
 
 
 def fill(text: str, marker: str, content: str) -> str:

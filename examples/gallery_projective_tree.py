@@ -1,8 +1,7 @@
 """A head for each word, where no arcs cross: what is it that is "with anchovies"?"""
 
-import numpy as np
+from gallery_tree import parse
 
-import didyma
 import drawing
 from didyma.structures import ProjectiveTree
 
@@ -21,16 +20,7 @@ arcs = {  # (word, head): score, where the root is a head too
 
 
 def main():
-    names = ["root", *words]
-    scores = np.full((len(names), len(names)), -1.0)  # [word, head]
-    for (word, head), score in arcs.items():
-        scores[names.index(word), names.index(head)] = score
-    _, solution = didyma.sparsemap(scores, ProjectiveTree(), return_solution=True)
-    parses = solution[0]
-    for heads, probability in zip(parses.structures, parses.probabilities):
-        pairs = [f"{word}<-{names[head]}" for word, head in zip(words, heads[1:])]
-        print(f"{probability:4.0%}  {' '.join(pairs)}")
-    return drawing.trees(parses, words)
+    return parse(words, arcs, ProjectiveTree())
 
 
 if __name__ == "__main__":

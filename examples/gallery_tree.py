@@ -22,17 +22,21 @@ arcs = {  # (word, head): score, where the root is a head too
 }
 
 
-def main():
+def parse(words, arcs, structure):
     names = ["root", *words]
     scores = np.full((len(names), len(names)), -1.0)  # [word, head]
     for (word, head), score in arcs.items():
         scores[names.index(word), names.index(head)] = score
-    _, solution = didyma.sparsemap(scores, Tree(single_root=True), return_solution=True)
+    _, solution = didyma.sparsemap(scores, structure, return_solution=True)
     parses = solution[0]
     for heads, probability in zip(parses.structures, parses.probabilities):
         pairs = [f"{word}<-{names[head]}" for word, head in zip(words, heads[1:])]
         print(f"{probability:4.0%}  {' '.join(pairs)}")
     return drawing.trees(parses, words)
+
+
+def main():
+    return parse(words, arcs, Tree(single_root=True))
 
 
 if __name__ == "__main__":

@@ -121,15 +121,6 @@ def test_memory_and_unforeseen_errors(run: Run, monkeypatch: pytest.MonkeyPatch)
     assert isinstance(CliRunner().invoke(app, ["inspect", "x"]).exception, RuntimeError)
 
 
-def commands() -> Iterator[tuple[str, Any]]:
-    """Every command that does something, by its full name."""
-    group = Commands(name="didyma")
-    for name in COMMANDS:
-        command = group.get_command(None, name)
-        for own, part in getattr(command, "commands", {"": command}).items():
-            yield f"{name} {own}".strip(), part
-
-
 def parameters(command: Any, kind: str) -> list[Any]:
     return [one for one in command.params if one.param_type_name == kind]
 

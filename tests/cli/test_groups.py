@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import pytest
 import typer
@@ -18,8 +19,10 @@ RESOLVER = "didyma.applications.coreference.resolver.CoreferenceResolver"
 
 @dataclass(frozen=True)
 class Place:
+    PANEL: ClassVar[str] = "Places"
+
     folder: Annotated[Path, options.text("FOLDER", "Where.")] = Path("here")
-    deep: Annotated[bool, options.flag("--deep", "How.")] = False
+    deep: Annotated[bool, options.flag("--deep", "How.", "Depth")] = False
 
 
 def run(group: ParametersOf, *words: str, code: int = 0) -> Any:
@@ -44,6 +47,18 @@ def test_members_of_groups_are_options() -> None:
     assert parameters == {"loss": "sparsemap", "tags": None, "layers": 2, "random_state": 7}
     assert "'--loss'" in run(group, "--loss", "none", code=2)
     assert "'--layers'" in run(group, "--layers", "0", code=2)
+
+
+def test_a_group_has_a_panel_of_the_help_unless_an_option_names_another() -> None:
+    @command
+    def show(*, place: Place, label: Annotated[str, options.text("NAME", "What.")] = "") -> None:
+        pass
+
+    def panels(function: Any) -> dict[str, str | None]:
+        parameters = inspect.signature(function).parameters.items()
+        return {n: p.annotation.__metadata__[0].rich_help_panel for n, p in parameters}
+
+    assert panels(show) == {"folder": "Places", "deep": "Depth", "label": None}
 
 
 def test_flags_that_set_a_value() -> None:

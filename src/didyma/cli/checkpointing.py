@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 
@@ -15,13 +15,14 @@ from didyma.cli import options
 from didyma.cli.output import print_message
 from didyma.errors import DataError
 
-PANEL = "Checkpoint"
 FREE = ("as_json", "jobs", "resume", "checkpoint_every")  # what a resumed run need not repeat
 
 
 @dataclass(frozen=True)
 class Checkpointing:
     """Where and how often training is saved, and whether it goes on from there."""
+
+    PANEL: ClassVar[str] = "Checkpoint"
 
     context: typer.Context
     checkpoint: Annotated[
@@ -30,18 +31,15 @@ class Checkpointing:
             "FOLDER",
             "Folder of checkpoints; removed when training is done.",
             default="the model's name with .checkpoint",
-            panel=PANEL,
         ),
     ] = None
     checkpoint_every: Annotated[
-        float, options.number("Time between checkpoints.", min=0, metavar="SECONDS", panel=PANEL)
+        float, options.number("Time between checkpoints.", min=0, metavar="SECONDS")
     ] = 300
     resume: Annotated[
         bool,
         options.flag(
-            "--resume",
-            "Go on from the checkpoint, if there is one: same data, same options.",
-            PANEL,
+            "--resume", "Go on from the checkpoint, if there is one: same data, same options."
         ),
     ] = False
 

@@ -2,8 +2,7 @@
 
 Exit codes: 0 for success, also when a reader such as ``head`` closes the pipe; 1 for data or files
 that cannot be used, with one line on stderr; 2 for a wrong call; 3 for a model that is not better,
-where that was asked (``--if-better``); 130 after
-Ctrl-C, 143 after SIGTERM.
+where that was asked (``--if-better``); 130 after Ctrl-C, 143 after SIGTERM.
 """
 
 from __future__ import annotations

@@ -67,12 +67,12 @@ def export(
     from didyma.exports.export import ranker_of
     from didyma.model import Model
 
-    given, rows = Model.read(model), None
+    loaded, rows = Model.read(model), None
     if data is not None:
-        ranker, _ = ranker_of(given)
+        ranker, _ = ranker_of(loaded)
         rows = read_data(data, columns, like=ranker, judged=False)
     with placed(model):
-        exported = write(given, output, to, rows)
+        exported = write(loaded, output, to, rows)
     for note in exported.notes:
         print_message(note)
     print_message(f"{output}: a model for {to}; {exported.parity}")

@@ -1,7 +1,8 @@
 """Groups of options, which commands take as one argument.
 
-A group is a dataclass whose fields are annotated as Typer's options are, or `ParametersOf` a class:
-then the options are made from its constructor's signature and docstring.
+A group is a dataclass whose fields are annotated as Typer's options are; a class variable ``PANEL``
+names the panel of the help for those that name none. Or it is `ParametersOf` a class: then the
+options are made from its constructor's signature and docstring.
 
 >>> @dataclass(frozen=True)
 ... class Columns:
@@ -17,12 +18,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
 from didyma.cli.signature import FLAGS, Parameter, parameters_of
 
@@ -211,12 +214,24 @@ def _group(hint: Any) -> tuple[list[inspect.Parameter], Callable[[dict[str, Any]
     """The options of a group, and what makes its value from theirs; no options of anything else."""
     if is_dataclass(hint):
         types = get_type_hints(hint, include_extras=True)
+        for name in types:
+            types[name] = _in_panel(types[name], getattr(hint, "PANEL", None))
         members = [_parameter(each.name, types[each.name], each.default) for each in fields(hint)]
         return members, lambda values: hint(**values)  # type: ignore[operator]
     for metadata in getattr(hint, "__metadata__", ()):
         if isinstance(metadata, ParametersOf):
             return metadata.members(), metadata.value
     return [], dict
+
+
+def _in_panel(hint: Any, panel: str | None) -> Any:
+    """An option in a panel of the help, unless it names one."""
+    for option in getattr(hint, "__metadata__", ()):
+        if isinstance(option, OptionInfo) and option.rich_help_panel is None:
+            option = copy(option)  # which other groups may share
+            option.rich_help_panel = panel
+            return Annotated[hint.__origin__, option]
+    return hint
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:

@@ -146,7 +146,6 @@ def written(output: Path | None) -> AbstractContextManager[IO[Any]]:
     return nullcontext(sys.stdout) if is_stdout(output) else replace_when_done(str(output))
 
 
-TEXTS = "Texts"
 KINDS = (
     "JSON lines, a table (.tsv, .csv, .parquet) with query, passage and label, lines of "
     "question, sentence and label, or a folder as of BEIR, MS MARCO or TREC QA."
@@ -157,26 +156,24 @@ KINDS = (
 class TextFiles:
     """Queries with passages, in one file or in several."""
 
+    PANEL: ClassVar[str] = "Texts"
+
     data: Annotated[Path | None, options.argument("DATA", KINDS, default=False)] = None
     part: Annotated[
         str | None,
-        options.text(
-            "NAME", "Part of a folder that has several, such as train or test.", panel=TEXTS
-        ),
+        options.text("NAME", "Part of a folder that has several, such as train or test."),
     ] = None
     queries: Annotated[
-        Path | None,
-        options.file("Instead of DATA: id and text of each query (.tsv, .jsonl).", panel=TEXTS),
+        Path | None, options.file("Instead of DATA: id and text of each query (.tsv, .jsonl).")
     ] = None
     passages: Annotated[
-        Path | None, options.file("Id and text of each passage (.tsv, .jsonl).", panel=TEXTS)
+        Path | None, options.file("Id and text of each passage (.tsv, .jsonl).")
     ] = None
     run: Annotated[
         list[Path] | None,
         options.file(
             "TREC run of the first stage: the candidates of each query. Without one, BM25 finds "
-            "them among all passages. Given again: runs of several searches, each a signal.",
-            panel=TEXTS,
+            "them among all passages. Given again: runs of several searches, each a signal."
         ),
     ] = None
     first_stage: Annotated[
@@ -187,34 +184,23 @@ class TextFiles:
             "that has the passages and finds the candidates of each query: DATA is then a folder "
             "of queries and judgements, or --queries and --qrels. If it has vectors, words and "
             "cosine are two signals.",
-            panel=TEXTS,
         ),
     ] = None
-    depth: Annotated[
-        int, options.number("Candidates that BM25 finds.", min=1, metavar="K", panel=TEXTS)
-    ] = 50
+    depth: Annotated[int, options.number("Candidates that BM25 finds.", min=1, metavar="K")] = 50
     names: Annotated[
         str,
         options.text(
             "ROLE=NAME,…",
             "What columns or fields are called: roles are query, passage, label, score, qid, "
             "docid. A teacher's scores are labels: label=score.",
-            panel=TEXTS,
         ),
     ] = ""
 
-    fields: Annotated[
-        str, options.text("NAME,…", "Fields of passages that are texts.", panel=TEXTS)
-    ] = ""
+    fields: Annotated[str, options.text("NAME,…", "Fields of passages that are texts.")] = ""
     signals: Annotated[
-        str,
-        options.text(
-            "NAME,…", "Fields of passages that are signals: numbers, or categories.", panel=TEXTS
-        ),
+        str, options.text("NAME,…", "Fields of passages that are signals: numbers, or categories.")
     ] = ""
-    ignore: Annotated[
-        str, options.text("NAME,…", "Fields of passages that do not count.", panel=TEXTS)
-    ] = ""
+    ignore: Annotated[str, options.text("NAME,…", "Fields of passages that do not count.")] = ""
 
     qrels: ClassVar[Path | None] = None
     needs_labels: ClassVar[bool] = False
@@ -305,7 +291,7 @@ class TextFiles:
         return index if encoder is None or index.dense is None else index.attach(encoder)
 
 
-Qrels = Annotated[Path | None, options.file("TREC judgements.", panel=TEXTS)]
+Qrels = Annotated[Path | None, options.file("TREC judgements.")]
 
 
 class _BM25:

@@ -91,12 +91,14 @@ def import_(
     from didyma.data.texts import by_id
     from didyma.judgements import JudgementStore, read_judgements
 
-    known = [None if path is None else by_id.read(path) for path in (queries, passages)]
+    query_texts, texts = (
+        None if path is None else by_id.read(path) for path in (queries, passages)
+    )
     read = [
         judgement
         for path in files
         for judgement in read_judgements(
-            path, format, who=who or path.name.split(".")[0], queries=known[0], passages=known[1]
+            path, format, who=who or path.name.split(".")[0], queries=query_texts, passages=texts
         )
     ]
     count = JudgementStore(store).add(read)
@@ -150,11 +152,11 @@ def agree(*, store: Store, as_json: options.Json = False) -> None:
     """
     from didyma.judgements import JudgementStore, agreement
 
-    found = agreement(JudgementStore.open(store))
+    agreed = agreement(JudgementStore.open(store))
     if as_json:
-        print_json(found.to_dict())
+        print_json(agreed.to_dict())
     else:
-        typer.echo(found.text())
+        typer.echo(agreed.text())
 
 
 @app.command()
@@ -195,11 +197,11 @@ def enough(
             evaluate(scores, lists.y, lists.groups, measure, docid=lists.docid)[measure]
             for scores in (reranker.predict(lists), before)
         )
-        found = queries_needed(a - b, gain, power)
+        needed = queries_needed(a - b, gain, power)
     if as_json:
-        print_json({"measure": measure, "difference": float((a - b).mean()), **found.to_dict()})
+        print_json({"measure": measure, "difference": float((a - b).mean()), **needed.to_dict()})
     else:
-        typer.echo(f"{measure} {(a - b).mean():+.4f} on {len(a)} queries; {found}")
+        typer.echo(f"{measure} {(a - b).mean():+.4f} on {len(a)} queries; {needed}")
 
 
 @app.command("next")
@@ -245,7 +247,7 @@ def next_(
     reranker = rerankers.load(model, embedding, trust)
     lists = files.read(reranker.language, reranker.schema_, embedding.encoder)
     there: Iterable[Judgement] = () if judgements is None else JudgementStore.open(judgements)
-    pairs = {(own.query, own.document) for own in there}
+    pairs = {(judgement.query, judgement.document) for judgement in there}
     with waiting("ranking"), placed(files.path):
         other = None if against is None else rerankers.load(against, embedding, trust)
         items = work_list(reranker, lists, other, pairs, top)

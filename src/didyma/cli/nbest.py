@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -72,14 +72,16 @@ Loss = Annotated[dict[str, Any], ParametersOf(RERANKER, {PANEL: [LOSS]})]
 class ListFiles:
     """Where lists have their inputs, references and losses."""
 
+    PANEL: ClassVar[str] = PANEL
+
     loss_column: Annotated[
         str,
-        options.text("NAME", "Field or feature of a candidate that holds its loss.", panel=PANEL),
+        options.text("NAME", "Field or feature of a candidate that holds its loss."),
     ] = "loss"
     inputs: Inputs = None
-    references: Annotated[
-        Path | None, options.file("Reference outputs, a line for each list.", panel=PANEL)
-    ] = None
+    references: Annotated[Path | None, options.file("Reference outputs, a line for each list.")] = (
+        None
+    )
 
     def read(self, path: Path) -> Lists:
         """The lists of a file, and a line on what it holds."""

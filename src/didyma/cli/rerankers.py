@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import typer
 
@@ -165,24 +165,24 @@ def warn_of_drift(reranker: Reranker, lists: Lists) -> Drift | None:
     return drift
 
 
-TEACHER_PANEL = "Teacher"
 TEACHER = options.text(
     "URL|COMMAND",
     "Address of rerank requests (…/v2/rerank is Cohere's, …/v1/rerank Jina's and vLLM's, "
     "any other …/rerank TEI's; a model's name after #), or a command that reads "
     '{"query", "documents"} and writes {"scores"}, a JSON object on each line. '
     "DIDYMA_TEACHER_KEY in the environment is sent to an address as its key.",
-    panel=TEACHER_PANEL,
 )
 DialectName = Annotated[
     Literal["cohere", "jina", "tei"] | None,
-    typer.Option(help="Of an address whose path does not tell.", rich_help_panel=TEACHER_PANEL),
+    typer.Option(help="Of an address whose path does not tell."),
 ]
 
 
 @dataclass(frozen=True)
 class TeacherOptions:
     """Who teaches, and where its scores are kept."""
+
+    PANEL: ClassVar[str] = "Teacher"
 
     teacher: Annotated[str, TEACHER]
     dialect: DialectName = None
@@ -193,7 +193,6 @@ class TeacherOptions:
             "Where the teacher's scores are kept, so that nothing is asked for twice, "
             "whatever ends the command.",
             default="OUTPUT.scores",
-            panel=TEACHER_PANEL,
         ),
     ] = None
 
@@ -209,6 +208,8 @@ class TeacherOptions:
 class AskedTeacher:
     """Who is asked where a reranker that is served is unsure of its top."""
 
+    PANEL: ClassVar[str] = "Teacher"
+
     teacher: Annotated[str | None, TEACHER] = None
     dialect: DialectName = None
     teacher_budget: Annotated[
@@ -217,16 +218,12 @@ class AskedTeacher:
             "Passages of a request to ask the teacher about at most; of a cascade its own number.",
             min=1,
             metavar="N",
-            panel=TEACHER_PANEL,
         ),
     ] = 10
     teacher_timeout: Annotated[
         float,
         options.number(
-            "Seconds after which the reranker's order stands.",
-            min=0.001,
-            metavar="SECONDS",
-            panel=TEACHER_PANEL,
+            "Seconds after which the reranker's order stands.", min=0.001, metavar="SECONDS"
         ),
     ] = 0.5
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -30,12 +30,13 @@ LIMITS = ParametersOf(
     prefix="max_",
 )
 ACCESS = "Who may ask"
-WATCH = "Watching"
 
 
 @dataclass(frozen=True)
 class Watching:
     """Shadow models, and a sample of requests."""
+
+    PANEL: ClassVar[str] = "Watching"
 
     shadows: Annotated[
         list[str] | None,
@@ -44,18 +45,16 @@ class Watching:
             "A model that ranks the requests to the model NAME as well, after their answers, and "
             "is not answered; FILE alone is for the model without a name. May be given again.",
             "--shadow",
-            panel=WATCH,
         ),
     ] = None
     sample: Annotated[
-        float, options.number("Share of requests to keep, to be judged.", min=0, max=1, panel=WATCH)
+        float, options.number("Share of requests to keep, to be judged.", min=0, max=1)
     ] = 0.0
     sample_file: Annotated[
-        Path | None,
-        options.file("Where they are kept, with all texts: JSON lines (.jsonl).", panel=WATCH),
+        Path | None, options.file("Where they are kept, with all texts: JSON lines (.jsonl).")
     ] = None
     sample_bytes: Annotated[
-        int, options.number("Nothing is written once the file is as large.", min=1, panel=WATCH)
+        int, options.number("Nothing is written once the file is as large.", min=1)
     ] = 100 << 20
     redact: Annotated[
         str | None,
@@ -63,7 +62,6 @@ class Watching:
             "MODULE:FUNCTION",
             "A function of your own, imported and called with each request of the sample: it "
             "returns what may be kept, or None.",
-            panel=WATCH,
         ),
     ] = None
 

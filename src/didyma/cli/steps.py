@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
@@ -12,12 +12,12 @@ from didyma.cli import options
 if TYPE_CHECKING:
     from didyma.text.steps import Step
 
-PANEL = "After ranking"
-
 
 @dataclass(frozen=True)
 class AfterRanking:
     """Steps after ranking; none unless asked for."""
+
+    PANEL: ClassVar[str] = "After ranking"
 
     diversity: Annotated[
         float | None,
@@ -27,7 +27,6 @@ class AfterRanking:
             min=0,
             max=1,
             metavar="WEIGHT",
-            panel=PANEL,
         ),
     ] = None
     diversity_by: Annotated[
@@ -36,7 +35,6 @@ class AfterRanking:
             "NAME",
             "What makes documents similar: words, or a field with vectors or equal values.",
             default="the field vector if all documents have one, else words",
-            panel=PANEL,
         ),
     ] = None
     recency: Annotated[
@@ -45,7 +43,6 @@ class AfterRanking:
             "FIELD=AGE",
             "Lower documents by their age: at AGE (12h, 30d, 2w, 1y) by a quarter, later by half "
             "at most; FIELD=AGE:WEIGHT by another weight than 0.5.",
-            panel=PANEL,
         ),
     ] = None
     boost: Annotated[
@@ -53,7 +50,6 @@ class AfterRanking:
         options.text(
             "FIELD=VALUE:AMOUNT",
             "Raise documents whose FIELD is VALUE by AMOUNT: 0.2 is a fifth; may be given again.",
-            panel=PANEL,
         ),
     ] = None
 

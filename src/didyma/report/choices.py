@@ -39,8 +39,8 @@ class Judge:
         self.n_empty = len(lists.groups) - len(full)
         self.references = [(input.reference or "").split() for input in inputs_of(self.lists)]
         lengths = np.array(list(map(len, self.references)))[self.lists.groups.codes]
-        own = [len(output.text.split()) for output in outputs_of(self.lists)]
-        self.aligned = any(self.references) and bool((lengths == own).all())
+        n_tokens = [len(output.text.split()) for output in outputs_of(self.lists)]
+        self.aligned = any(self.references) and bool((lengths == n_tokens).all())
 
     def of(self, choices: Choices) -> NDArray[np.float64]:
         """The loss of each choice."""
@@ -49,14 +49,14 @@ class Judge:
     def summary(self, choices: Choices) -> dict[str, float]:
         """Mean loss, share of choices without any and, if tokens are aligned, of right tokens."""
         values = self.of(choices)
-        found = {"loss": float(values.mean()), "exact": float((values == 0).mean())}
+        means = {"loss": float(values.mean()), "exact": float((values == 0).mean())}
         if self.aligned:
             outputs = outputs_of(self.lists)
             rows = self.lists.groups.starts[:-1] + choices
             texts = [outputs[row].text.split() for row in rows.tolist()]
             wrong = sum(map(hamming, self.references, texts))
-            found["accuracy"] = 1 - wrong / sum(map(len, self.references))
-        return found
+            means["accuracy"] = 1 - wrong / sum(map(len, self.references))
+        return means
 
     def compare(self, choices: Mapping[str, Choices], test: str, *, correct: bool) -> list[Row]:
         """The decoder, the oracle and the choices of systems, with gains against the decoder."""

@@ -80,8 +80,8 @@ def shortened(
     before = "… " if start else ""
     after = " …" if start + longest < len(text) else ""
     shift = len(before) - start
-    kept = [(a + shift, b + shift) for a, b in spans if b <= start + longest]
-    return f"{before}{text[start : start + longest]}{after}", kept
+    shifted = [(a + shift, b + shift) for a, b in spans if b <= start + longest]
+    return f"{before}{text[start : start + longest]}{after}", shifted
 
 
 def _bar(amount: float, longest: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -154,15 +154,17 @@ def write_report(
         lead=lead,
         table=table,
         head=list(table.rows[0].means),
-        best=_best_means(table),
+        best={name: max(row.means[name] for row in table.rows) for name in table.rows[0].means},
         decimal=decimal,
         p_value_text=p_value_text,
-        difference_plots=_difference_plots(table, gains),
+        difference_plots=list(_difference_plots(table, gains)),
         moved=_moved(table, evaluations, gains, queries or {}),
-        training_plots=_training_plots(table, histories or {}, curves or {}),
-        weight_plots=_weight_plots(weights or {}),
-        function_plots=_function_plots(functions or {}),
-        reliability_plots=_reliability_plots(calibrations or {}),
+        training_plots=list(_training_plots(table, histories or {}, curves or {})),
+        weight_plots=list(_weight_plots(weights or {})),
+        function_plots={
+            name: list(map(_function_plot, of)) for name, of in (functions or {}).items()
+        },
+        reliability_plots=list(_reliability_plots(calibrations or {})),
         drifts=drifts or {},
         n_drifts=N_DRIFTS,
         tables=tables,
@@ -171,14 +173,9 @@ def write_report(
     )
 
 
-def _best_means(table: ComparisonTable) -> dict[str, float]:
-    return {name: max(row.means[name] for row in table.rows) for name in table.rows[0].means}
-
-
-def _difference_plots(table: ComparisonTable, gains: Mapping[str, Any]) -> list[PagePlot]:
+def _difference_plots(table: ComparisonTable, gains: Mapping[str, Any]) -> Iterator[PagePlot]:
     changes = np.concatenate([[0.0], *gains.values()])
     limits = (1.1 * float(changes.min()) - 0.02, 1.1 * float(changes.max()) + 0.02)
-    found = []
     for row in table.rows:
         if row.name in gains:
             sentence = (
@@ -187,8 +184,7 @@ def _difference_plots(table: ComparisonTable, gains: Mapping[str, Any]) -> list[
             )
             label = f"Sorted bars. {sentence}"
             svg = plots.differences(gains[row.name], table.measure, label, limits=limits)
-            found.append(PagePlot(f"{row.name} − {table.baseline}", svg, sentence))
-    return found
+            yield PagePlot(f"{row.name} − {table.baseline}", svg, sentence)
 
 
 def _moved(
@@ -221,71 +217,62 @@ def _training_plots(
     table: ComparisonTable,
     histories: Mapping[str, Sequence[Mapping[str, Any]]],
     curves: Mapping[str, Sequence[tuple[float, float]]],
-) -> list[PagePlot]:
-    found = []
+) -> Iterator[PagePlot]:
     if histories := {name: history for name, history in histories.items() if history}:
         passes = [f"{name} {history[-1]['passes']:.3g}" for name, history in histories.items()]
         sentence = f"Passes in all: {', '.join(passes)}."
         if any(history[0]["C"] != history[-1]["C"] for history in histories.values()):
             sentence += " Faint: smaller values of C, on the way to the one that was asked for."
         svg = plots.convergence(histories, f"Relative gap over passes. {sentence}")
-        found.append(PagePlot("Convergence of the duality gap", svg, sentence))
+        yield PagePlot("Convergence of the duality gap", svg, sentence)
     if curves:
         best = {name: max(curve, key=lambda point: point[1]) for name, curve in curves.items()}
         chosen = [f"{name} C = {C:g} ({decimal(value)})" for name, (C, value) in best.items()]
         sentence = f"Best: {', '.join(chosen)}."
         svg = plots.curves(curves, f"development {table.measure}", f"Curves over C. {sentence}")
-        found.append(PagePlot(f"Development {table.measure} over C", svg, sentence))
-    return found
+        yield PagePlot(f"Development {table.measure} over C", svg, sentence)
 
 
-def _weight_plots(weights: Mapping[str, Mapping[str, float]]) -> list[PagePlot]:
+def _weight_plots(weights: Mapping[str, Mapping[str, float]]) -> Iterator[PagePlot]:
     """Bars for each system, all in the order of the first system's magnitudes.
 
     Of many features those are drawn whose weights are great for some system.
     """
     if not weights:
-        return []
+        return
     first = next(iter(weights.values()))
-    greatest = {system: max(map(abs, own.values())) or 1.0 for system, own in weights.items()}
+    greatest = {
+        name: max(map(abs, of_feature.values())) or 1.0 for name, of_feature in weights.items()
+    }
     matter = {
-        name: max(abs(own[name]) / greatest[system] for system, own in weights.items())
+        name: max(abs(weights[system][name]) / greatest[system] for system in weights)
         for name in first
     }
     drawn = sorted(first, key=lambda name: -matter[name])[:N_WEIGHTS]
     order = sorted(drawn, key=lambda name: -abs(first[name]))
-    found = []
     for system, of_feature in weights.items():
         bars = {name: of_feature[name] for name in order}
         strongest = max(order, key=lambda name: abs(bars[name]))
         sentence = f"The greatest weight is that of {strongest}, {bars[strongest]:+.3g}."
         if others := len(first) - len(order):
             sentence += f" Not drawn: {others} features with smaller ones."
-        found.append(PagePlot(system, plots.signed_bars(bars, f"Bars. {sentence}"), sentence))
-    return found
+        yield PagePlot(system, plots.signed_bars(bars, f"Bars. {sentence}"), sentence)
 
 
-def _function_plots(functions: Mapping[str, Sequence[AdditiveTerm]]) -> dict[str, list[PagePlot]]:
-    found: dict[str, list[PagePlot]] = {}
-    for system, terms in functions.items():
-        found[system] = []
-        for term in terms:
-            sentence = f"What it adds has a deviation of {term.importance:.3g}."
-            if term.changed is not None:
-                sentence += f" It changes the order of {term.changed:.0%} of the queries."
-            svg = plots.function(term, f"What {term.title} adds to a score. {sentence}")
-            found[system].append(PagePlot(term.title, svg, sentence))
-    return found
+def _function_plot(term: AdditiveTerm) -> PagePlot:
+    sentence = f"What it adds has a deviation of {term.importance:.3g}."
+    if term.changed is not None:
+        sentence += f" It changes the order of {term.changed:.0%} of the queries."
+    svg = plots.function(term, f"What {term.title} adds to a score. {sentence}")
+    return PagePlot(term.title, svg, sentence)
 
 
-def _reliability_plots(calibrations: Mapping[str, Calibration]) -> list[PagePlot]:
-    found = []
+def _reliability_plots(calibrations: Mapping[str, Calibration]) -> Iterator[PagePlot]:
     for system, calibration in calibrations.items():
         if calibration.bins:
             sentence = (
                 f"The mean distance of score and share is {decimal(calibration.error)} over "
-                f"{sum(own.passages for own in calibration.bins)} passages."
+                f"{sum(each.passages for each in calibration.bins)} passages."
             )
             svg = plots.reliability(calibration.bins, f"Points with intervals. {sentence}")
-            found.append(PagePlot(system, svg, sentence))
-    return found
+            yield PagePlot(system, svg, sentence)

@@ -167,9 +167,9 @@ def function(term: AdditiveTerm, label: str) -> str:
 
 def reliability(bins: Sequence[Reliability], label: str) -> str:
     """Share of relevant passages over calibrated scores, with intervals; best on the diagonal."""
-    scores, shares = [own.score for own in bins], [own.share for own in bins]
-    below = [own.share - own.low for own in bins]
-    above = [own.high - own.share for own in bins]
+    scores, shares = [each.score for each in bins], [each.share for each in bins]
+    below = [each.share - each.low for each in bins]
+    above = [each.high - each.share for each in bins]
 
     def draw(axes: Any) -> None:
         axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1.0, linestyle="--")
@@ -262,8 +262,8 @@ def as_svg(draw: Callable[[Any], None], width: float, height: float, label: str)
     text = text[text.index("<svg") :].strip()
     for needless in _NEEDLESS:
         text = needless.sub("", text)
-    own = blake2b(text.encode(), digest_size=4).hexdigest()
-    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{own}-", text)
+    prefix = blake2b(text.encode(), digest_size=4).hexdigest()
+    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", text)
     for colour, name in PAGE_COLOURS.items():
         text = text.replace(colour, name)
     return text.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)

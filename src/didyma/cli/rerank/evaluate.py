@@ -117,14 +117,14 @@ def compare(
     lists = files.read(after.language, after.schema_, embedding.encoder)
     names = list(names_of([old, new]).values())
     with placed(files.path):
-        found = compared(before, after, lists, measures, (names[0], names[1]))
+        comparison = compared(before, after, lists, measures, (names[0], names[1]))
     if html is not None:
-        found.write(html)
+        comparison.write(html)
     if as_json:
-        print_json(found.to_dict())
+        print_json(comparison.to_dict())
     else:
-        typer.echo(found.text())
-    if if_better and not found.better:
+        typer.echo(comparison.text())
+    if if_better and not comparison.better:
         raise typer.Exit(NOT_BETTER)
 
 
