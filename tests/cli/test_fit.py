@@ -39,7 +39,8 @@ def test_the_c_that_is_best_on_dev_is_kept(run: Run, folder: Path, tmp_path: Pat
     dev = formats.read(folder / "dev.letor")
     found = run(
         *("fit", folder / "train.letor", "--dev", folder / "dev.letor"),
-        *("--C", "100,0.001,1", "--measure", "ndcg@5", "-o", output, "--json"),
+        *("--model-type", "svm", "--C", "100,0.001,1", "--measure", "ndcg@5"),
+        *("-o", output, "--json"),
     )
     document = json.loads(found.stdout)
     assert [candidate["C"] for candidate in document["candidates"]] == [0.001, 1.0, 100.0]
@@ -73,7 +74,7 @@ def test_several_values_are_reported_with_the_best_marked(
 ) -> None:
     found = run(
         *("fit", folder / "train.letor", "--dev", folder / "dev.letor"),
-        *("--C", "0.1,1", "-o", tmp_path / "m.safetensors"),
+        *("--model-type", "svm", "--C", "0.1,1", "-o", tmp_path / "m.safetensors"),
     )
     head, *rows = found.stdout.splitlines()[:3]
     assert head.split() == ["C", "dev", "AP", "objective", "iterations"]

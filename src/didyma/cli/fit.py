@@ -191,7 +191,7 @@ def fit(
     Cs = [] if C is None else options.read_Cs(C, devs)
     if "patience" in parameters and not devs:
         raise typer.BadParameter("needs --dev", param_hint="--patience")
-    ranker_type = model_type or "svm"
+    ranker_type: str = model_type or "svm"
     if ranker_type == "svm" and "bins" in parameters:
         ranker_type = WITH_BINS
     _check_parameters(ranker_type, parameters, missing)
