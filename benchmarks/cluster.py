@@ -21,7 +21,7 @@ from benchmarks.row import Row
 from benchmarks.timing import cores
 from didyma.cluster.problem import ShardedProblem, ShardState
 from didyma.cluster.solvers import CoCoA
-from didyma.cluster.workers import Cluster, LocalWorkers
+from didyma.cluster.workers import Cluster, Workers
 from didyma.data.lists import Groups, Lists
 from didyma.files import replace_sections
 from didyma.learning.bcfw import BCFW
@@ -42,7 +42,7 @@ PRICE = 0.50  # of an hour of a worker, which is assumed
 SOLVERS: dict[str, Callable[[], Any]] = {"bcfw": lambda: CoCoA(BCFW()), "one-slack": OneSlack}
 
 
-class Counting(LocalWorkers):
+class Counting(Workers):
     """Counts rounds, bytes from and to the driver, and the seconds that shards work."""
 
     rounds = sent = received = 0

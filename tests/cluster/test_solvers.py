@@ -9,7 +9,7 @@ import pytest
 
 from didyma.cluster.problem import ShardedLatentProblem, ShardedProblem, ShardState
 from didyma.cluster.solvers import CoCoA, MixedPerceptron, _Common
-from didyma.cluster.workers import LocalWorkers
+from didyma.cluster.workers import Workers
 from didyma.data.lists import Groups
 from didyma.learning import NSlack, OneSlack, ProximalBundle
 from didyma.learning.bcfw import BCFW
@@ -44,7 +44,7 @@ def sharded(sizes, kind=RankingProblem, binned=False, whole=ShardedProblem):
     """The same problem in one piece and in shards of so many queries."""
     X, y = data(binned)
     cuts = np.cumsum([0, *sizes])
-    here = LocalWorkers(
+    here = Workers(
         [(X[a * N_ROWS : b * N_ROWS], y[a * N_ROWS : b * N_ROWS]) for a, b in pairwise(cuts)]
     )
     here.follow(lambda shard: ShardState(shard), 0)
@@ -142,7 +142,7 @@ def test_a_path_goes_on_from_the_last_solution():
     assert afresh.result.passes > known.result.passes
 
 
-class Forgetful(LocalWorkers):
+class Forgetful(Workers):
     """Loses what it has kept of a shard every few questions, as a cluster that loses workers."""
 
     asked = 0
@@ -204,7 +204,7 @@ def test_mixed_perceptrons_separate(sizes):
     y[:] = (scores > np.median(scores, axis=1, keepdims=True)).ravel()
     X += 0.5 * np.where(y[:, None] > 0, truth, -truth) / truth.sum()
     cuts = np.cumsum([0, *sizes]) * N_ROWS
-    here = LocalWorkers([(X[a:b], y[a:b]) for a, b in pairwise(cuts)])
+    here = Workers([(X[a:b], y[a:b]) for a, b in pairwise(cuts)])
     here.follow(lambda s: ShardState(s, problem_of(RankingProblem, *s, len(s[1]) // N_ROWS)), 0)
     many = ShardedProblem(here, N_FEATURES, np.array(sizes) / N_QUERIES)
     values = []

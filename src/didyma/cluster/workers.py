@@ -12,7 +12,7 @@ import threading
 import uuid
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from didyma.errors import DataError, MissingExtraError
 
@@ -20,45 +20,18 @@ T = TypeVar("T")
 RecipeStep = Callable[[Any], Any]
 
 
-class Workers(Protocol):
-    """Whoever keeps the shards of some data and answers questions about them."""
+class Workers:
+    """Whoever keeps the shards of some data and answers questions about them: here, this process.
 
-    @property
-    def n_shards(self) -> int:
-        """How many there are."""
-        ...
-
-    def follow(self, step: RecipeStep, place: int) -> None:
-        """Let this be a step of the recipe, instead of those that stood from its place on."""
-        ...
-
-    def keep(self, shards: Sequence[int]) -> None:
-        """Ask only these from now on."""
-        ...
-
-    def branch(self) -> Workers:
-        """The same shards with states of their own, made by the first step of the same recipe."""
-        ...
-
-    def ask(self, question: Callable[..., T], *common: Any, each: Sequence[Any] = ()) -> list[T]:
-        """Answers ``question(state, *common)`` of all shards, in their order.
-
-        Where there is an argument for each, it comes last.
-        """
-        ...
-
-
-class LocalWorkers:
-    """Shards in this process, asked one after the other: for tests and for one machine.
-
-    >>> workers = LocalWorkers([1.0, 2.0])
+    >>> workers = Workers([1.0, 2.0])
     >>> workers.follow(lambda shard: 10 * shard, 0)
     >>> workers.ask(lambda state, w: state + w, 1.0)
     [11.0, 21.0]
     """
 
     def __init__(self, shards: Sequence[Any]) -> None:
-        self._shards, self._steps = list(shards), list[tuple[str, RecipeStep]]()
+        self._shards = list(shards)
+        self._steps: list[Any] = []  # of the recipe, each with a name
         self._caches = [_ShardCache() for _ in shards]
 
     @property
@@ -67,7 +40,7 @@ class LocalWorkers:
         return len(self._shards)
 
     def follow(self, step: RecipeStep, place: int) -> None:
-        """A step of the recipe."""
+        """Let this be a step of the recipe, instead of those that stood from its place on."""
         self._steps[place:] = [(uuid.uuid4().hex, step)]
 
     def keep(self, shards: Sequence[int]) -> None:
@@ -75,35 +48,32 @@ class LocalWorkers:
         self._shards = [self._shards[k] for k in shards]
         self._caches = [self._caches[k] for k in shards]
 
-    def branch(self) -> LocalWorkers:
-        """The same shards with states of their own."""
-        other = LocalWorkers(self._shards)
+    def branch(self) -> Workers:
+        """The same shards with states of their own, made by the first step of the same recipe."""
+        other = Workers(self._shards)
         other._steps = self._steps[:1]
         return other
 
     def ask(self, question: Callable[..., T], *common: Any, each: Sequence[Any] = ()) -> list[T]:
-        """Answers of all shards."""
+        """Answers ``question(state, *common)`` of all shards, in their order.
+
+        Where there is an argument for each, it comes last.
+        """
         return [
             question(cache.state(shard, self._steps), *common, *([each[k]] if len(each) else []))
             for k, (cache, shard) in enumerate(zip(self._caches, self._shards))
         ]
 
 
-class Cluster:
+class Cluster(Workers):
     """Shards on the workers of a Dask cluster; leaving the context releases all they keep."""
 
     def __init__(self, client: Any, shards: Sequence[Any]) -> None:
-        self._client, self._shards = client, list(shards)
-        self._run = uuid.uuid4().hex
-        self._steps: list[Any] = []  # futures, so that a step travels to each worker but once
+        super().__init__(shards)  # steps are futures: a step travels to each worker but once
+        self._client, self._run = client, uuid.uuid4().hex
         self._owners: list[str | None] = [None] * len(shards)
         self._asked: list[Any] = []
         self._branches: list[Cluster] = []
-
-    @property
-    def n_shards(self) -> int:
-        """How many there are."""
-        return len(self._shards)
 
     def __enter__(self) -> Self:
         return self
@@ -121,7 +91,7 @@ class Cluster:
 
     def keep(self, shards: Sequence[int]) -> None:
         """Ask only these from now on."""
-        self._shards = [self._shards[k] for k in shards]
+        super().keep(shards)
         self._owners = [self._owners[k] for k in shards]
 
     def branch(self) -> Cluster:
