@@ -28,7 +28,7 @@ import didyma
 from didyma.data import formats
 from tests.applications.clicks.test_command import write_log
 from tests.applications.coreference.test_command import tale
-from tests.applications.motif.test_command import write as write_fasta
+from tests.applications.motif.conftest import write as write_fasta
 from tests.cli.conftest import make
 from tests.docs.blocks import ROOT, blocks_of
 from tests.docs.session import Session
