@@ -1,4 +1,4 @@
-"""`didyma nbest`: train, apply, evaluate and explain rerankers of n-best lists."""
+"""`didyma nbest`, all commands: train, apply, evaluate and explain rerankers of n-best lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The preset for n-best lists: features, a model and the decoder's score together."""
+"""The preset for n-best lists, whole: features, a model and the decoder's score together."""
 
 from __future__ import annotations
 

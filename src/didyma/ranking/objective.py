@@ -88,8 +88,8 @@ def objective(loss: str | ItemwiseLoss = "ndcg", *, bound: str = "hinge") -> Obj
     It goes where these libraries take a function: ``lightgbm.train({"objective": …}, …)``,
     ``LGBMRanker(objective=…)``, ``xgboost.train(…, obj=…)``. (``XGBRanker`` takes none.) Queries
     are told to the booster as for its own rankings, by ``group`` or ``qid``; a query's weight is
-    the mean of its rows'. Take a loss without cut-off, whatever is reported: the hinge of one with a
-    cut-off hardly moves rows behind it, and trees cannot leave the start.
+    the mean of its rows'. Take a loss without cut-off, whatever is reported: the hinge of a cut-off
+    hardly moves rows behind it, and trees cannot leave the start.
 
     >>> function = objective("ap")
     >>> gradient, weight = function(np.array([1, 0, 0]), np.array([0.0, 1.0, 0.0]), None, [3])

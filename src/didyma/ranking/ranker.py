@@ -1,4 +1,4 @@
-"""What all rankers share: reading of input, ranks, score, files and scikit-learn's conventions."""
+"""What all rankers share, in one file: input and its checks, ranks, score, scikit-learn's ways."""
 
 from __future__ import annotations
 
