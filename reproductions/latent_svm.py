@@ -69,7 +69,6 @@ PARTS = {
         *("latent_svm_motif", Path(), QUICK_MOTIF, "latent_svm_motif_seeds"),
         {
             "lengths": (11,),
-            "n_run": 3,  # of ten folds: each takes ten minutes or more
             "multiples": (0.1, 1.0, 10.0, 100.0, 1000.0),
             "cache": study.ROOT / "build" / "motif",
         },
