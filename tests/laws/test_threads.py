@@ -150,7 +150,6 @@ for _ in range(20):
         os._exit(rank() != alone)
     if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:
         sys.exit("a child ranks otherwise")
-os._exit(0)  # before 3.14, Python may abort where daemon threads come back from C++ at its end
 """
 
 
@@ -159,6 +158,39 @@ def test_a_child_ranks_that_was_forked_while_threads_rank(tmp_path: Any) -> None
     command = [sys.executable, "-W", "ignore", "-c", RANKING]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
+
+
+ENDING = """
+import sys, threading
+import numpy as np, didyma
+class Best(didyma.Structure):
+    def argmax(self, scores):
+        return np.array([max(range(scores.size), key=scores.item)])
+scores, numbers = np.random.default_rng(0).normal(size=(40, 12, 12)), np.arange(100_000) % 1000
+calls = {
+    "kernel": lambda: didyma.sparsemap(scores, didyma.structures.Tree()),
+    "Python function called by a kernel": lambda: didyma.sparsemap(scores.reshape(40, -1), Best()),
+    "NumPy": lambda: np.unique(numbers),
+}
+call, begun = calls[sys.argv[1]], threading.Semaphore(0)
+def call_on():
+    while True:
+        call()
+        begun.release()
+for _ in range(4):
+    threading.Thread(target=call_on, daemon=True).start()
+for _ in range(8):
+    begun.acquire()
+"""
+
+
+@pytest.mark.parametrize("where", ["kernel", "Python function called by a kernel", "NumPy"])
+def test_a_process_ends_well_while_daemon_threads_are_inside(where: str) -> None:
+    """Before Python 3.14 they are unwound, and C++ that throws nothing aborts."""
+    for _ in range(5):
+        command = [sys.executable, "-W", "ignore", "-c", ENDING, where]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_what_has_ranked_is_copied_without_its_tables(tmp_path: Any) -> None:

@@ -49,6 +49,26 @@ def test_it_waits_for_a_free_turn_also_between_two_steps():
     afterwards.close()
 
 
+def test_its_thread_ends_after_the_step_that_it_is_at():
+    afterwards, began, goes_on = (
+        Afterwards(Turns(), 100, 20.0),
+        threading.Event(),
+        threading.Event(),
+    )
+
+    def work() -> None:
+        began.set()
+        while not goes_on.is_set():
+            check_interruption()
+
+    afterwards.add(1, [("shadow", work)])
+    assert began.wait(20)
+    afterwards.close()
+    goes_on.set()
+    assert afterwards.outcomes == {("shadow", "dropped"): 1}
+    assert not afterwards._thread.is_alive()
+
+
 def test_what_finds_no_turn_in_time_is_dropped():
     turns = Turns()
     turns.is_busy = True

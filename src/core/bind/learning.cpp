@@ -14,7 +14,7 @@ class PythonCut : public CutOracle {
 
     double cut(Span<const double> w, int64_t i, int64_t, Span<double> direction) const override {
         nb::gil_scoped_acquire gil;
-        const nb::object answer = function_(copy_of(w), i);
+        const nb::object answer = call(function_, nb::make_tuple(copy_of(w), i));
         if (!PySequence_Check(answer.ptr()) || nb::len(answer) != 2) {
             refuse(i, "(direction, loss)", answer);
         }

@@ -2,6 +2,14 @@
 #define DIDYMA_IMPORTS_NUMPY
 #include "bind/numpy.hpp"
 
+#include <chrono>
+#include <exception>
+#include <thread>
+#if defined(__GLIBC__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include "bind/families.hpp"
 #include "sums.hpp"
 
@@ -10,8 +18,26 @@ static int import_numpy() {
     return 0;
 }
 
+// Before Python 3.14 an interpreter that ends unwinds each daemon thread that comes back to it
+// (pthread_exit). Where the unwinding meets a function that throws nothing, of ours, of nanobind's
+// or of NumPy's, the process would be aborted: such a thread sleeps instead until the process is
+// gone.
+static void let_threads_end_with_the_process() {
+#if defined(__GLIBC__)
+    if (Py_Version >= 0x030E0000) return;
+    static const std::terminate_handler otherwise = std::set_terminate([] {
+        const bool is_unwound = !Py_IsInitialized() && !std::current_exception();
+        while (is_unwound && syscall(SYS_gettid) != getpid()) {
+            std::this_thread::sleep_for(std::chrono::hours(1));
+        }
+        otherwise();
+    });
+#endif
+}
+
 NB_MODULE(DIDYMA_MODULE, m) {
     if (import_numpy() != 0) throw nb::python_error();
+    let_threads_end_with_the_process();
     nb::set_leak_warnings(false);  // arrays and functions may outlive the interpreter's shutdown
     m.attr("STRANDS") = didyma::STRANDS;
     m.attr("CHECKED") = didyma::CHECKED;

@@ -5,9 +5,6 @@
 // arrays.
 #pragma once
 
-#include <chrono>
-#include <thread>
-
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/tuple.h>
 
@@ -24,29 +21,19 @@ namespace nb = nanobind;
 
 namespace didyma {
 
-// While it lives, other Python threads run.
-//
-// When the interpreter ends, it unwinds the threads that still wait for it (pthread_exit), which
-// would end the process where it meets a function that throws nothing. Such a thread sleeps instead
-// until the process is gone.
-class WithoutGil {
-  public:
-    WithoutGil() : state_(PyEval_SaveThread()) {}
-    WithoutGil(const WithoutGil&) = delete;
-    ~WithoutGil() {
-        try {
-            PyEval_RestoreThread(state_);
-        } catch (...) {
-            while (true) std::this_thread::sleep_for(std::chrono::hours(1));
-        }
-    }
-
-  private:
-    PyThreadState* state_;
-};
-
 // The guard of a kernel.
-using Released = nb::call_guard<WithoutGil>;
+using Released = nb::call_guard<nb::gil_scoped_release>;
+
+// What a Python function returns. If the interpreter ends meanwhile and unwinds this thread (see
+// module.cpp), no destructor runs that needs the GIL.
+inline nb::object call(nb::handle function, const nb::tuple& arguments) {
+    const auto returned = [&]() noexcept {
+        return PyObject_CallObject(function.ptr(), arguments.ptr());
+    };
+    nb::object result = nb::steal(returned());
+    if (!result) throw nb::python_error();
+    return result;
+}
 
 template <class T>
 constexpr int number_type() {

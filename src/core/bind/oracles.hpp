@@ -74,7 +74,8 @@ class PythonArgmax final : public Argmax {
                  Span<const int64_t> size, Span<double>, Span<int64_t>, Span<int32_t> parts,
                  Span<int32_t> extra_parts) const override {
         nb::gil_scoped_acquire held;
-        nb::object returned = function_(copy_of(scores), copy_of(extra), copy_of(size));
+        nb::object returned =
+            call(function_, nb::make_tuple(copy_of(scores), copy_of(extra), copy_of(size)));
         if (returned.is_none()) return -1;
         const auto* array = array_of<const int64_t>(returned, 1);
         if (array == nullptr) throw nb::type_error("expected an array of indices");

@@ -37,7 +37,7 @@ class PythonColumns final : public Polytope {
 
     int64_t argmax(Span<const double> u, int64_t spare) override {
         nb::gil_scoped_acquire held;
-        nb::object returned = oracle_(copy_of(u));
+        nb::object returned = call(oracle_, nb::make_tuple(copy_of(u)));
         const auto [column, offset] = nb::cast<std::tuple<Span<const double>, double>>(returned);
         if (column.size() != columns_.columns()) {
             raise_data_error("expected a column of " + std::to_string(columns_.columns()) +

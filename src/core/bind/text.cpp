@@ -41,7 +41,7 @@ void bind_text(nb::module_ m) {
             "__init__",
             [](Vocabulary* self, Span<const uint8_t> terms, Span<const uint8_t> stems,
                Span<const int32_t> stem_of, int64_t width) {
-                WithoutGil released;
+                nb::gil_scoped_release released;
                 new (self) Vocabulary{{terms, width}, {stems, width}, stem_of, width};
             },
             nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>());
@@ -61,7 +61,7 @@ void bind_text(nb::module_ m) {
         .def("fold",
              [](Lexicon& self, nb::bytes folded, Span<const uint8_t> properties) {
                  const std::string_view lines = view_of(folded);
-                 WithoutGil released;
+                 nb::gil_scoped_release released;
                  self.fold(lines, properties);
              })
         .def("unidentified", [](const Lexicon& self) { return bytes_of(self.unidentified()); })
@@ -70,7 +70,7 @@ void bind_text(nb::module_ m) {
         .def("stem",
              [](Lexicon& self, nb::bytes stemmed, int64_t width) {
                  const std::string_view lines = view_of(stemmed);
-                 WithoutGil released;
+                 nb::gil_scoped_release released;
                  self.stem(lines, width);
              })
         .def_prop_ro("n_terms", [](const Lexicon& self) { return self.terms().size(); })

@@ -29,6 +29,7 @@ Works: TypeAlias = list[tuple[str, Callable[[], object]]]  # each with its kind
 
 MOST = 8  # pieces of work that wait
 PAUSE = 0.01  # seconds between two looks whether there is a free turn
+ENDING = 1.0  # seconds that the last step has when the server ends
 NICE = 10  # lower priority, where the system knows such of threads
 
 
@@ -66,13 +67,15 @@ class Afterwards:
         self._waiting.put((n_bytes, time.monotonic() + self._seconds, works))
 
     def close(self) -> None:
-        """Drop what waits, and end the thread."""
+        """Drop what waits, and end the thread after the step that it is at."""
         self._is_closed = True
         with suppress(Empty):
             while True:
                 _, _, works = self._waiting.get_nowait()
                 self._count("dropped", works)
         self._waiting.put((0, 0.0, []))
+        if self._thread is not None:
+            self._thread.join(ENDING)
 
     def _loop(self) -> None:
         with suppress(OSError, AttributeError):
@@ -88,7 +91,7 @@ class Afterwards:
 
     def _do(self, kind: str, work: Callable[[], object], ends: float) -> None:
         def wait_for_a_turn() -> None:
-            while self._queue.is_busy:
+            while self._queue.is_busy or self._is_closed:
                 if time.monotonic() > ends or self._is_closed:
                     raise Dropped
                 time.sleep(PAUSE)

@@ -139,8 +139,8 @@ class WorkQueue:
             self._last_turn.pop(one.client, None)
 
     def close(self) -> None:
-        """End the threads, each when it is done, without a wait."""
-        self._threads.close()
+        """End the threads; one that is still at work ends when it is done, without a wait."""
+        self._threads.close(wait=not self.pending)
 
 
 class _Work(Generic[T]):
@@ -214,12 +214,13 @@ class _Work(Generic[T]):
 
 
 class _DaemonThreads:
-    """Reused daemon threads, started when they are needed and never joined."""
+    """Reused daemon threads, started when they are needed."""
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._lock = threading.Lock()
-        self._idle = self._count = 0
+        self._threads: list[threading.Thread] = []
+        self._idle = 0
 
     def start(self, call: Callable[[], None]) -> None:
         """Call it on a thread."""
@@ -227,8 +228,9 @@ class _DaemonThreads:
             if self._idle:
                 self._idle -= 1
             else:
-                self._count += 1
-                threading.Thread(target=self._loop, name="didyma-serve", daemon=True).start()
+                thread = threading.Thread(target=self._loop, name="didyma-serve", daemon=True)
+                self._threads.append(thread)
+                thread.start()
         self._calls.put(call)
 
     def _loop(self) -> None:
@@ -238,10 +240,13 @@ class _DaemonThreads:
             with self._lock:
                 self._idle += 1
 
-    def close(self) -> None:
-        """Let each thread end when it has nothing to do."""
-        for _ in range(self._count):
+    def close(self, wait: bool) -> None:
+        """Let each thread end when it has nothing to do, and perhaps wait for that."""
+        for _ in self._threads:
             self._calls.put(None)
+        if wait:
+            for thread in self._threads:
+                thread.join()
 
 
 async def on_own_thread(work: Callable[[], T]) -> T:
