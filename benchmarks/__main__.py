@@ -21,11 +21,11 @@ from didyma.files import replace_when_done
 BENCHMARKS = (
     *("passes", "fits", "additive", "oracle", "scaling", "memory", "letor_reader", "sparsemap"),
     *("latent", "hypergraph", "local", "structures", "structure_kernels", "layers", "decisions"),
-    *("lp_sparsemap", "peers", "certified", "whole", "threads", "tagger", "low_rank"),
-    *("boosting", "parser", "esim", "passage", "text_features", "rerank", "search", "serve"),
-    *("startup", "before", "cluster"),
+    *("lp_sparsemap", "peers", "equal_measure", "certified", "whole", "threads", "tagger"),
+    *("low_rank", "boosting", "parser", "esim", "passage", "text_features", "rerank", "search"),
+    *("serve", "startup", "before", "cluster"),
 )
-# These install other libraries.
+# These install other libraries, or train them for minutes.
 WITH_PEERS = {
     "before",
     "structure_kernels",
@@ -33,6 +33,7 @@ WITH_PEERS = {
     "decisions",
     "lp_sparsemap",
     "peers",
+    "equal_measure",
     "whole",
     "tagger",
     "low_rank",

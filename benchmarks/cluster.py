@@ -95,7 +95,7 @@ def _check(data: Lists, n: int) -> list[Row]:
 
     with (
         LocalCluster(
-            n_workers=n, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=n, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
         ) as cluster,
         Client(cluster) as client,
         Cluster(client, client.scatter(_cut(data, n))) as workers,

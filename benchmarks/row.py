@@ -35,7 +35,7 @@ class Row:
         """The value as a reader wants it."""
         if math.isnan(self.value):
             return "absent"
-        if self.unit == "MAP":
+        if self.unit in ("MAP", "nDCG@10"):
             return f"{self.value:.4f}"
         return f"{self.value:,.0f}" if abs(self.value) >= 100 else f"{self.value:.3g}"
 

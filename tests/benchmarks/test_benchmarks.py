@@ -48,6 +48,7 @@ WITHOUT_TARGETS = {
     "lp_sparsemap",
     "tagger",
     "peers",
+    "equal_measure",
     "whole",
 }
 
