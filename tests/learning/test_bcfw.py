@@ -39,6 +39,19 @@ def test_a_path_goes_on_from_the_planes_of_the_last_value():
     assert passes < 0.8 * alone
 
 
+def test_a_C_nearby_costs_a_certificate_alone():
+    problem = ranking_problem(seed=7, n_queries=1000, n_rows=30, n_features=20)
+    solution = BCFW().solve(problem, 100.0)
+    nearby = BCFW().solve(problem, 101.0, start=solution)
+    assert nearby.result.converged
+    assert nearby.result.passes == 1.0
+    assert nearby.result.n_iter == 0
+    exact = 0.5 * nearby.w @ nearby.w + 101.0 * problem.weights @ problem.risks(nearby.w)
+    assert nearby.result.value == pytest.approx(exact, rel=1e-12)
+    best = OneSlack(tol=1e-6).solve(problem, 101.0).result.value
+    assert best <= exact * (1 + 1e-6) <= best * (1 + 1e-3) * (1 + 1e-5)
+
+
 @pytest.mark.parametrize("n_planes", [2, 3, 10])
 def test_bcfw_converges_with_any_number_of_planes(n_planes):
     problem = ranking_problem(seed=8, n_queries=15, n_rows=10)

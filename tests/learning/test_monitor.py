@@ -80,11 +80,16 @@ def test_grades_above_one_only_are_no_reason():
 
 def test_concordance_by_its_definition():
     rng = np.random.default_rng(0)
-    for _ in range(20):
-        scores = np.round(2 * rng.standard_normal(9))
-        relevant = rng.permutation(np.arange(9) < 4)
-        pairs = np.sign(scores[relevant][:, None] - scores[~relevant])
-        assert concordance(scores, relevant) == pytest.approx((pairs.mean() + 1) / 2)
+    query = rng.permutation(np.repeat(np.arange(20), 9))
+    scores = np.round(2 * rng.standard_normal(180))
+    relevant = np.zeros(180, dtype=bool)
+    for number in range(20):
+        relevant[rng.permutation(np.flatnonzero(query == number))[: 1 + number % 8]] = True
+    shares = concordance(scores, relevant, query)
+    for number, share in enumerate(shares):
+        among = query == number
+        pairs = np.sign(scores[among & relevant][:, None] - scores[among & ~relevant])
+        assert share == pytest.approx((pairs.mean() + 1) / 2)
 
 
 class Noise(Task):

@@ -148,7 +148,9 @@ def test_only_exact_and_consistent_inference_keeps_the_promise(options, increase
             values.append(0.5 * progress.w @ progress.w + 100.0 * risk)
             seen.append(progress.value)
 
-        CCCP(tol=1e-5).solve(latent(data, **options), 100.0, start=np.eye(4)[0], callback=judge)
+        CCCP(tol=1e-5, from_start=True).solve(
+            latent(data, **options), 100.0, start=np.eye(4)[0], callback=judge
+        )
         assert np.all(np.array(seen) <= np.array(values) * (1 + 1e-9))
         found += bool(np.any(np.diff(values) > 1e-6 * values[0]))
     assert (found > 0) == increases

@@ -12,8 +12,9 @@ which weighs what it finds jointly: its bound begins at the dual of these passes
 
 Planes are stored without C, so that the dual of one C is a feasible start for the next: w scales
 by C'/C and the rest stays; a few passes over planes alone settle them at C', and examples with
-small gaps at C may wait. A large C is approached in stages this way, in far fewer passes than from
-zero, and a path over eight values costs two fits.
+small gaps at C may wait. Where these passes find little to do, w is certified at once, and often
+that is all. A large C is approached in stages this way, in far fewer passes than from zero, and a
+path over eight values costs about two fits.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ MANY_PLANES = 5  # remembered per example ...
 CHEAP_PLANES = 32  # ... or so many of all examples together
 CHEAP_PASSES = 20
 SETTLING = 3  # passes over planes alone at a new C, before the oracle is asked
+SETTLED = 0.5  # tolerances: planes whose gap at a new C is no larger have little to settle ...
+PROBE = 20  # ... and then every so manieth example tells whether w may be optimal
 LOOK = 2.0  # certify at an estimated gap of so many tolerances: it dates from before each visit
 SOONER = 4.0  # ... and of so many where a run goes on from another C, whose first pass tells most
 EASY, GROWTH = 48.0, 8.0  # first stage of a run, and factor between stages
@@ -315,8 +318,10 @@ class BCFW(ConvexSolver["_BCFWRun"]):
             if run.due:
                 gaps, C_before = dual.gaps.copy(), dual.C
                 run.next_stage()
-                if not run.staged:
-                    self._settle(dual, gaps * (dual.C / C_before))
+                if not run.staged and self._settle(problem, dual, gaps * (dual.C / C_before)):
+                    certified = self._certify(problem, dual, run.n_iter, run.passes, clock)
+                    run.passes = certified.passes
+                    yield certified
             run.passes += self.advance(problem, dual, run.rng, clock)
             run.n_iter += 1
             lower = dual.value()
@@ -337,12 +342,23 @@ class BCFW(ConvexSolver["_BCFWRun"]):
             yield run.report(dual.C, value, lower, dual.w, passes=run.passes, certified=False)
         yield from self._join(problem, C, run)
 
-    @staticmethod
-    def _settle(dual: PlaneDual, gaps: Vector) -> None:
-        """Optimise over remembered planes at a new C; old gaps tell which examples may wait."""
+    def _settle(self, problem: Problem, dual: PlaneDual, gaps: Vector) -> bool:
+        """Optimise over remembered planes at a new C; returns whether w may be optimal by then.
+
+        Old gaps tell which examples may wait.
+        """
         dual.gaps[:] = gaps
-        for _ in range(SETTLING):
-            dual.sweep(np.arange(len(dual.scales)))
+        before = [dual.sweep(np.arange(len(dual.scales)))[0] for _ in range(SETTLING)]
+        tol = self.tol * dual.value()
+        return before[0] <= SETTLED * tol and self._probe(problem, dual) <= tol
+
+    @staticmethod
+    def _probe(problem: Problem, dual: PlaneDual) -> float:
+        """An estimate of the duality gap at w, from a few examples."""
+        probed = np.arange(PROBE // 2, problem.n_examples, PROBE)
+        risks = np.array([problem.cut(dual.w, int(i)).at(dual.w) for i in probed])
+        below = (dual.alpha[probed] * (dual.b[probed] + dual.g[probed] @ dual.w)).sum(axis=1)
+        return PROBE * float(dual.scales[probed] @ (risks - below))
 
     def _join(self, problem: Problem, C: float, run: _BCFWRun) -> Iterator[Progress]:
         """Go on with cuts of all examples, of which the mean of all planes is the first."""

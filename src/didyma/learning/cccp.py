@@ -34,7 +34,7 @@ from didyma.learning.cutting_plane import CutPool, OneSlack, ProximalBundle
 from didyma.learning.n_slack import NSlack
 from didyma.learning.problem import Problem
 from didyma.learning.row_bcfw import RowBCFW, RowDual
-from didyma.learning.solution import Callback, Clock, Progress, Result, Solution, drive
+from didyma.learning.solution import Callback, Clock, Progress, Result, Solution, drive, reached
 
 Vector = NDArray[np.float64]
 
@@ -178,7 +178,7 @@ class CCCP:
             if convex.status == "interrupted":
                 raise KeyboardInterrupt  # to `drive`, which keeps the round before
             passes += convex.passes
-            before = value if n_iter > 1 else np.inf
+            before = value
             with clock.stage("complete"):
                 if convex.value <= value:  # or else it was solved too loosely to gain anything
                     w = rounds.convex.w
@@ -188,7 +188,7 @@ class CCCP:
             yield Round(n_iter, passes, C, value, convex.dual, True, clock.elapsed, w, convex.value)
             gain = (before - value) / value if value > 0.0 else 0.0
             if gain <= (self.tol if self.least_gain is None else self.least_gain):
-                if tol <= self.tol:
+                if tol <= self.tol or convex.gap <= reached(self.tol) * convex.value:
                     if tries == self.ties:
                         return
                     tries += 1
@@ -199,8 +199,7 @@ class CCCP:
             else:
                 rounds.escapes += tries > 0
                 tries = 0
-                if np.isfinite(gain):
-                    tol = min(tol, max(self.tol, SHARE * gain))
+                tol = min(tol, max(self.tol, SHARE * gain))
             if not self.reuse:
                 rounds.convex = replace(rounds.convex, state=None)
             rounds.move(w, self._gold(problem, total))

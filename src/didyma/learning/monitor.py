@@ -126,31 +126,41 @@ SAMPLE = 100  # queries that tell whether a ranking is better than none ...
 FEW, CLEARLY = 10, 4.0  # ... unless a few already do, by so many standard errors
 
 
-def concordance(scores: Vector, relevant: NDArray[np.bool_]) -> float:
-    """Share of the pairs of one query that are in the right order, ties as halves.
+def concordance(scores: Vector, relevant: NDArray[np.bool_], query: NDArray[np.int64]) -> Vector:
+    """Share of the pairs of each query, from 0 on, that are in the right order, ties as halves.
 
-    >>> concordance(np.array([2.0, 1.0, 1.0]), np.array([False, True, False]))
-    0.25
+    >>> concordance(np.array([2.0, 1.0, 1.0]), np.array([False, True, False]), np.zeros(3, int))
+    array([0.25])
     """
-    others = np.sort(scores[~relevant])
-    below = np.searchsorted(others, scores[relevant], "left")
-    not_above = np.searchsorted(others, scores[relevant], "right")
-    return float((below + not_above).sum() / (2.0 * relevant.sum() * len(others)))
+    order = np.lexsort((scores, query))
+    scores, relevant, query = scores[order], relevant[order], query[order]
+    first = np.concatenate([[True], (np.diff(scores) != 0.0) | (np.diff(query) != 0)])
+    tie = np.cumsum(first) - 1  # rows of one query with one score
+    positives = np.bincount(tie, weights=relevant)
+    negatives = np.bincount(tie, weights=~relevant)
+    of_query = query[first]
+    all_positives = np.bincount(of_query, weights=positives)
+    all_negatives = np.bincount(of_query, weights=negatives)
+    before = np.cumsum(all_negatives) - all_negatives  # negatives of earlier queries
+    below = np.cumsum(negatives) - negatives - before[of_query]
+    right = np.bincount(of_query, weights=positives * (below + 0.5 * negatives))
+    return right / (all_positives * all_negatives)
 
 
 def gain_over_zero(problem: Problem, C: float, solution: Solution, tol: float) -> float:
     """How far the objective of a solution is below that of zero weights, relative to the latter.
 
     By strong convexity that is at least ½‖w‖², up to the tolerance; only if this is too small to
-    tell is the loss at zero asked for. Where C is so small that w is the cut at zero times −C,
+    tell is the risk at zero asked for. Where C is so small that w is the cut at zero times −C,
     nothing stands against it, and its direction is all that counts.
     """
     value, norm = solution.result.value, float(np.linalg.norm(solution.w))
     if 0.5 * norm**2 > 2.0 * tol * value:
         return np.inf
-    zero = problem.cut_all(np.zeros(problem.n_features))
-    gain = 1.0 - value / (C * zero.loss) if zero.loss > 0.0 else 0.0
-    if gain > tol or not norm > 0.5 * C * np.linalg.norm(zero.direction) > 0.0:
+    zero = np.zeros(problem.n_features)
+    risk = float(problem.weights @ problem.risks(zero))
+    gain = 1.0 - value / (C * risk) if risk > 0.0 else 0.0
+    if gain > tol or not norm > 0.5 * C * np.linalg.norm(problem.cut_all(zero).direction) > 0.0:
         return gain
     return np.inf
 
@@ -195,8 +205,9 @@ def _by_chance(
     for most, errors in ((FEW, CLEARLY), (SAMPLE, 1.0)):
         places = np.linspace(0, len(usable) - 1, min(most, len(usable))).astype(np.int64)
         queries = [groups.rows[groups.starts[q] : groups.starts[q + 1]] for q in usable[places]]
-        parts = np.split(score(np.concatenate(queries)), np.cumsum([len(q) for q in queries])[:-1])
-        shares = np.array([concordance(s, relevant[q]) for s, q in zip(parts, queries)])
+        rows = np.concatenate(queries)
+        numbers = np.repeat(np.arange(len(queries)), [len(query) for query in queries])
+        shares = concordance(score(rows), relevant[rows], numbers)
         error = shares.std(ddof=1) / np.sqrt(len(shares)) if len(shares) > 1 else 0.0
         mean = shares.mean()
         if mean > 0.5 + errors * error:

@@ -166,9 +166,9 @@ class RowBCFW(BCFW):
             )
         dual.visits += len(order)
 
-    @staticmethod
-    def _settle(dual: Any, gaps: Vector) -> None:
+    def _settle(self, problem: Any, dual: Any, gaps: Vector) -> bool:
         """Planes of rows are visited with the oracle alone."""
+        return False
 
     @staticmethod
     def _stages(problem: Problem, C: float) -> tuple[list[float], float]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data.lists import Groups
-from didyma.data.matrix import Matrix, is_sparse
+from didyma.data.matrix import Matrix, dense
 
 # Rows that are scored at a time, so that single precision is never widened all at once.
 BLOCK = 8192
@@ -146,7 +146,7 @@ def learn_scaling(name: str, X: Matrix, groups: Groups) -> Record:
         greatest = np.zeros(X.shape[1], X.dtype)
         for part in _parts(X):
             largest = abs(part).max(axis=0)
-            np.maximum(greatest, largest.toarray() if is_sparse(X) else largest, out=greatest)
+            np.maximum(greatest, dense(largest), out=greatest)
         scale = np.where(greatest == 0, 1.0, greatest)
         learned = {"max_abs_": greatest, "scale_": scale, "n_samples_seen_": X.shape[0]}
         return {"copy": True, "clip": False, **learned}
