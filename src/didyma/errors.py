@@ -85,7 +85,7 @@ def placed(path: str | PathLike[str], line: int | None = None) -> Iterator[None]
         yield
     except DataError as error:
         line = line if error.line is None else error.line
-        raise DataError(error.problem, path=path, line=line, field=error.field) from None
+        raise type(error)(error.problem, path=path, line=line, field=error.field) from None
 
 
 class CheckpointWarning(UserWarning):

@@ -88,3 +88,58 @@ def test_mistakes_are_one_line(run: Run, folder: Path, tmp_path: Path) -> None:
     assert "expected a model" in run("inspect", folder / "train.letor", *plot, code=1).stderr
     found = run("fit", folder / "train.letor", "--bins", 8, "--increasing", "7", code=1)
     assert "--increasing: there is no feature '7'" in found.stderr
+
+
+@pytest.fixture(scope="module")
+def branded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tables with a column of texts, some of them missing, and with the same by hand."""
+    folder, random = tmp_path_factory.mktemp("branded"), np.random.default_rng(0)
+    for name, n_queries in (("train", 20), ("test", 8)):
+        lines, numbers = ["label,qid,x,brand"], ["label,qid,x,brand"]
+        for row in range(6 * n_queries):
+            brand, x = int(random.integers(3)), float(random.normal())
+            start = f"{int(brand == 1 or x > 1)},q{row // 6},{x!r}"
+            lines.append(f"{start},{('acme', 'beta', 'zoo')[brand]}")
+            numbers.append(f"{start},{brand}")
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+        (folder / f"{name}-numbers.csv").write_text("\n".join(numbers) + "\n")
+    (folder / "new.csv").write_text("qid,x,brand\nq,0.5,other\nq,0.5,\nq,0.5,beta\n")
+    return folder
+
+
+def test_texts_are_categories(run: Run, branded: Path, tmp_path: Path) -> None:
+    options, scores = ("--bins", 8, "--C", "1,4", "--categorical", "brand"), {}
+    for kind in ("", "-numbers"):
+        test, output = branded / f"test{kind}.csv", tmp_path / f"m{kind}.safetensors"
+        run("fit", branded / f"train{kind}.csv", *options, "--dev", test, "-o", output)
+        scores[kind] = run("predict", output, test).stdout
+        assert "AP " in run("eval", output, test).stdout
+    assert scores[""] == scores["-numbers"]
+    output = tmp_path / "m.safetensors"
+    document = json.loads(run("inspect", output, "--json").stdout)
+    assert document["categories"] == [None, ["acme", "beta", "zoo"]]
+    train = ("inspect", branded / "train.csv", "--json", "--categorical")
+    assert json.loads(run(*train, "brand").stdout)["categories"] == {"brand": 3}
+    assert "--categorical" in run(*train, "brand,nope", code=1).stderr
+    run("inspect", output, "--plot", tmp_path / "f.svg", "--data", branded / "test.csv")
+    assert "acme" in (tmp_path / "f.svg").read_text()
+    other, missing, beta = map(float, run("predict", output, branded / "new.csv").stdout.split())
+    assert other == missing < beta  # as training has seen neither
+
+    refused = {
+        "train.csv, line 2, brand: expected a finite number, found": ("fit", branded / "train.csv"),
+        "--categorical brand": ("fit", branded / "train.csv", "--bins", 8),
+        "brand: held texts in training, not numbers": (
+            *("predict", output, branded / "test-numbers.csv"),
+        ),
+        "line 2, brand: expected a finite number, found '": (
+            *("predict", tmp_path / "m-numbers.safetensors", branded / "test.csv"),
+        ),
+        "column 'brand': a model with categories that are texts cannot be exported": (
+            *("export", output, "--to", "lightgbm", "-o", tmp_path / "trees"),
+        ),
+    }
+    for message, arguments in refused.items():
+        assert message in " ".join(run(*arguments, code=1).stderr.split())
+    fitting = ("fit", branded / "train.csv", "--bins", 8, "--categorical", "brand")
+    assert "bins need no scaling" in run(*fitting, "--scale", "standard", code=2).stderr

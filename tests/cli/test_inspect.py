@@ -38,6 +38,7 @@ def test_inspect_data(run: Run, tmp_path: Path) -> None:
         "queries": 4,
         "features": 2,
         "feature_names": None,
+        "categories": None,
         "storage": "dense",
         "density": round(8 / 14, 6),
         "labels": {"0": 4, "1": 2, "2": 1},

@@ -66,8 +66,8 @@ TOL = 1e-3
 @pytest.fixture(scope="module")
 def client():
     with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        LocalCluster(  # without an address of the dashboard, its server would ask for port 8787
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
         ) as cluster,
         Client(cluster) as client,
     ):
@@ -157,6 +157,24 @@ def test_latent_rankers_on_a_cluster(client, lists):
 def test_others_say_that_they_cannot(client, lists):
     with pytest.raises(DataError, match="ClassificationRanker does not learn on a cluster"):
         fit(ClassificationRanker(), chunked(lists))
+
+
+def test_texts_are_categories_of_scores_but_not_of_training(client, tmp_path):
+    texts = np.array(["acme", "zoo"] * 12)
+    frame = pd.DataFrame({"x": np.arange(24.0) % 5, "brand": texts})
+    y, qid = (texts == "zoo").astype(float), np.repeat(np.arange(4), 6)
+    ranker = AdditiveSVMRanker(C=4.0, categorical=["brand"]).fit(frame, y, qid=qid)
+    table = dd.from_pandas(frame, npartitions=2)
+    np.testing.assert_array_equal(ranker.predict(table).compute(), ranker.predict(frame))
+    judged = dd.from_pandas(frame.assign(y=y, qid=qid), npartitions=2)
+    with pytest.raises(DataError, match=r"partition \d, column 'brand': expected numbers"):
+        AdditiveSVMRanker(categorical=["brand"]).fit(
+            judged[["x", "brand"]], judged["y"], qid=judged["qid"]
+        )
+    frame.assign(label=y, qid=qid).to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(DataError, match=r"a\.csv, line 2, brand: .*not on a cluster"):
+        AdditiveSVMRanker(categorical=["brand"]).fit(Shards(tmp_path))
+    np.testing.assert_array_equal(ranker.predict(Shards(tmp_path)), ranker.predict(frame))
 
 
 def test_data_frames_whose_queries_are_anywhere(client, lists):

@@ -325,7 +325,7 @@ def rerank(session: Session) -> Given:
 def scaling(session: Session) -> Given:
     distributed = pytest.importorskip("distributed", reason="dask is not installed")
     cluster = distributed.LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0"
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0"
     )
     session.names |= {"address": cluster, "folder": session.folder}
     yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,13 @@ def test_a_parameter_has_one_name_everywhere(path: Path) -> None:
         if isinstance(node, ast.ClassDef):
             fields = (field.target for field in node.body if isinstance(field, ast.AnnAssign))
             assert not {ast.unparse(field) for field in fields} & SYNONYMS.keys(), node.name
+
+
+def test_no_public_class_is_made_with_a_private_name() -> None:
+    """A field of a dataclass becomes a parameter, if it is not told that it is none."""
+    classes = [value for name in didyma.__all__ if isinstance(value := getattr(didyma, name), type)]
+    assert len(classes) > 30
+    for public in classes:
+        if is_dataclass(public):
+            made_with = [field.name for field in fields(public) if field.init]
+            assert not [name for name in made_with if name.startswith("_")], public.__name__

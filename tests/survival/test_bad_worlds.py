@@ -166,7 +166,7 @@ def test_a_file_that_shrinks_under_a_map_is_told(scale: str, tmp_path: Path) -> 
     (tmp_path / "model").write_bytes(b"old")
     program = (
         "import os\nfrom didyma.cli import fit, main\nread = fit._read\n"
-        "def read_and_shrink(*arguments):\n    found = read(*arguments)\n"
+        "def read_and_shrink(*arguments, **named):\n    found = read(*arguments, **named)\n"
         "    os.truncate('train.lists/X.npy', 128)\n    return found\n"
         "fit._read = read_and_shrink\nmain()\n"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
@@ -236,7 +236,10 @@ def fit(
 
             problem = "cut short, or no longer readable, while it was learned from"
             end_on_bus_error(f"error: {', '.join(mapped)}: {problem}\n")
-        data = _read(train, columns, missing)
+        data = _read(train, columns, missing, categorical=parameters.get("categorical", ()))
+        if data.categories is not None and scale != "none":
+            problem = "is not for categories that are texts; bins need no scaling"
+            raise typer.BadParameter(problem, param_hint="--scale")
         held_out = [_read(path, replace(columns, group=None), missing, data) for path in devs]
         features, scaler = data.features, scaler_of(data, scale)
         if scaler is not None:
@@ -420,9 +423,15 @@ def _judged(
     return best, summary
 
 
-def _read(path: Path, columns: InputColumns, missing: bool, like: Lists | None = None) -> Lists:
+def _read(
+    path: Path,
+    columns: InputColumns,
+    missing: bool,
+    like: Lists | None = None,
+    categorical: Sequence[str] = (),
+) -> Lists:
     with waiting(f"reading {path}"):
-        data = read_data(path, columns, like=like, missing=missing)
+        data = read_data(path, columns, like=like, missing=missing, categorical=categorical)
     n_features = data.X.shape[1]
     print_message(f"{path}: {len(data)} rows, {len(data.groups)} queries, {n_features} features")
     return data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,18 +66,25 @@ def read_data(
     like: Any = None,
     judged: bool = True,
     missing: bool = False,
+    categorical: Sequence[str] = (),
 ) -> Lists:
     """Judged results in any format that the library reads, with the columns of ``like``.
 
-    Without ``judged``, a table needs no labels; with ``missing``, values may be missing.
+    Without ``judged``, a table needs no labels; with ``missing``, values may be missing; the
+    ``categorical`` columns of a table may hold texts.
     """
     from didyma.data.formats import read as read_lists
 
-    return read_lists(path, like=like, **reader_options(path, columns, judged, missing))
+    taken = reader_options(path, columns, judged, missing, categorical)
+    return read_lists(path, like=like, **taken)
 
 
 def reader_options(
-    path: Path, columns: InputColumns, judged: bool = True, missing: bool = False
+    path: Path,
+    columns: InputColumns,
+    judged: bool = True,
+    missing: bool = False,
+    categorical: Sequence[str] = (),
 ) -> dict[str, Any]:
     """What the reader of a file takes of the options of a command."""
     if is_model(path):
@@ -87,7 +94,7 @@ def reader_options(
         raise DataError("expected no sizes of groups, as the file names its queries", path=path)
     if kind in TABLES:
         roles = {"label": columns.label, "qid": columns.qid, "docid": columns.docid}
-        return {**roles, "judged": judged}
+        return {**roles, "judged": judged, "categorical": categorical}
     grouped = {} if kind in (".npz", LISTS) else {"group": columns.group}
     return grouped | ({"missing": True} if missing and kind != ".npz" else {})
 

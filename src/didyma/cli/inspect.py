@@ -10,7 +10,7 @@ import typer
 
 from didyma.cli import options
 from didyma.cli.groups import command
-from didyma.cli.inputs import InputColumns, is_model, read_data
+from didyma.cli.inputs import COLUMNS, InputColumns, is_model, names_in, read_data
 from didyma.cli.output import check_output, print_json
 from didyma.errors import DataError
 from didyma.report.table import aligned, listed
@@ -29,6 +29,10 @@ def inspect(
         Path | None,
         options.file("With --plot: results, to say how many queries each function reorders."),
     ] = None,
+    categorical: Annotated[
+        str,
+        options.text("FEATURES", "Those that hold categories, which may be texts.", panel=COLUMNS),
+    ] = "",
     columns: InputColumns,
     as_json: options.Json = False,
 ) -> None:
@@ -45,6 +49,8 @@ def inspect(
     didyma inspect model.didyma.safetensors --plot functions.png --data dev.txt
 
     didyma inspect train.txt --json
+
+    didyma inspect train.csv --categorical brand,colour
     """
     from didyma.report.inspection import data_summary, model_summary
 
@@ -59,7 +65,9 @@ def inspect(
     elif plot is not None:
         raise DataError("expected a model, whose functions could be drawn", path=file)
     else:
-        summary = {"file": str(file), **data_summary(read_data(file, columns))}
+        lists = read_data(file, columns, categorical=names_in(categorical))
+        lists.features.places(names_in(categorical), "--categorical")  # refuses other names
+        summary = {"file": str(file), **data_summary(lists)}
         text = listed(_readable(summary))
     if as_json:
         print_json(summary)
@@ -78,7 +86,7 @@ def _plot(path: Path, plot: Path, data: Path | None, columns: InputColumns) -> N
     changed = None
     if data is not None:
         rows = read_data(data, columns, like=ranker, judged=False)
-        changed = ranker.changed_orders(rows.X, rows.qid)
+        changed = ranker.changed_orders(rows, rows.qid)
     write_functions(ranker, plot, names=Columns.of(ranker).labels, changed=changed)
 
 

@@ -109,7 +109,9 @@ def _read_and_score_texts(path: Any, model: Any) -> Any:
 
 
 def _score_frame(frame: Any, ranker: Any) -> Any:
-    names = tuple(map(str, frame.columns))
-    scores = ranker.predict(Lists(frame.to_numpy(np.float64), feature_names=names))
+    names, rows = tuple(map(str, frame.columns)), frame
+    if getattr(ranker, "categories_in_", None) is None:  # else there are texts
+        rows = Lists(frame.to_numpy(np.float64), feature_names=names)
+    scores = ranker.predict(rows)
     series = type(frame.iloc[:, 0])
     return series(scores, index=frame.index, name="score")

@@ -257,6 +257,10 @@ def _as_lists(number: int, X: Any, y: Any, qid: Any) -> Lists:
         if queries.dtype == object:
             queries = queries.astype(str)
         matrix = X if is_sparse(X) else np.asarray(X)
+        for name, column in zip(names or (), matrix.T if matrix.dtype == object else ()):
+            if any(isinstance(value, str) for value in column):
+                problem = "expected numbers, found texts, which are no categories on a cluster"
+                raise DataError(problem, field=f"column {name!r}")
         return Lists(matrix, labels.astype(np.float64), queries, feature_names=names)
 
 

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.data.categories import TextFoundError, number_in
 from didyma.data.text_columns import TextBlock, first_repeated, text_array
 from didyma.errors import DataError
 from didyma.files import PathName, replace_when_done, stream_lines
@@ -27,7 +28,6 @@ __all__ = ["DelimitedFile", "tab_separated", "write"]
 BLOCK = 4096  # rows that are held as texts
 PIECE = 1 << 20  # bytes of plain text that are parsed at a time
 LARGE = 1 << 20  # bytes from which compiled code, which takes time to load, is worth it
-TRUTH = {"true": 1.0, "false": 0.0}
 
 NumberedRow: TypeAlias = tuple[int, list[str]]  # the line on which it begins, and its fields
 TableColumns: TypeAlias = tuple[NDArray[np.float64], list[NDArray[Any]]]
@@ -132,22 +132,25 @@ class DelimitedFile:
 
     def _number(self, word: str, block: list[NumberedRow], k: int, names: Sequence[str]) -> float:
         """A number that is not plain, or the error that says where it stands."""
-        if (truth := TRUTH.get(word.strip().lower())) is not None:
-            return truth
-        try:
-            number = float(word) if word.isascii() and "_" not in word else math.nan
-        except ValueError:
-            number = math.nan
-        if math.isfinite(number):
+        if not math.isnan(number := number_in(word)):
             return number
         row, column = divmod(k, len(names))
         word_shown = f"{word!r:.40}" if word.strip() else "none"
-        raise DataError(
+        raise (TextFoundError if _is_text(word) else DataError)(
             f"expected a finite number, found {word_shown}",
             path=self.path,
             line=block[row][0],
             field=names[column],
         )
+
+
+def _is_text(word: str) -> bool:
+    """Whether a field holds anything but a number, be it infinite."""
+    try:
+        float(word.strip() or 0)
+    except ValueError:
+        return True
+    return False
 
 
 def _plain_columns(

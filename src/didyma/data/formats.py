@@ -76,7 +76,9 @@ def _options(reader: ModuleType, like: Any, options: dict[str, Any]) -> dict[str
     elif reader is lists_folder:
         options = {"missing": _allows_missing(like), **options}
     elif reader is table:
-        options = {**options, "features": features.names}
+        names, texts = features.names, features.categories
+        known = {n: t for n, t in zip(names or (), texts or ()) if t is not None}
+        options = {**options, "features": names, "categorical": known}
     return options
 
 
@@ -143,7 +145,9 @@ def _warn_of_attributes(data: Lists, path: PathName) -> None:
 
 
 def _check_ids(data: Lists, path: PathName) -> None:
-    """Refuse ids that no reader would take."""
+    """Refuse ids that no reader would take, and codes of texts, which no format holds."""
+    if data.categories is not None:
+        raise DataError("expected numbers, found categories that are texts", path=path)
     for field, column in (("qid", data.qid), ("docid", data.docid)):
         if column is not None and not is_text(column):
             problem = "expected text, found what no character has as its code"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.data.categories import TextFoundError
 from didyma.data.text_columns import text_array
 from didyma.errors import DataError, MissingExtraError
 from didyma.files import PathName, check_unpacked, read_bytes, unpack_limit
@@ -42,17 +43,24 @@ def opened(frame: Any) -> Any:
     return table
 
 
+def is_numeric(series: Any) -> bool:
+    """Whether a column is one of numbers, or of true and false."""
+    import narwhals as nw
+
+    return bool(series.dtype.is_numeric() or series.dtype == nw.Boolean)
+
+
 def numbers(series: Any, before: int = 0) -> NDArray[Any]:
     """A column of finite numbers; so many rows stand before its first."""
     import narwhals as nw
 
     _check_no_null(series, "a number", before)
-    if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
+    if not is_numeric(series):
         for row, value in enumerate(series.to_list(), before + 1):
             try:
                 float(value)
             except (TypeError, ValueError):
-                raise DataError(
+                raise TextFoundError(
                     f"expected a number, found {value!r} in row {row}", field=series.name
                 ) from None
         raise DataError(f"expected a column of numbers, found {series.dtype}", field=series.name)

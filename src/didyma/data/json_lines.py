@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from numbers import Real
 from typing import Any
 
+from didyma.data.categories import TextFoundError
 from didyma.errors import DataError
 from didyma.files import PathName, stream_lines
 
@@ -58,4 +59,5 @@ def number_of(value: Any, field: str) -> float:
         except OverflowError:
             pass
     value_shown = "none" if value is None else f"{value!r:.40}"
-    raise DataError(f"expected a finite number, found {value_shown}", field=field)
+    problem = f"expected a finite number, found {value_shown}"
+    raise (TextFoundError if isinstance(value, str) else DataError)(problem, field=field)

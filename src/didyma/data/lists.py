@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.attributes import Attributes
+from didyma.data.categories import Vocabularies
 from didyma.data.matrix import Columns, Matrix, as_csr, is_sparse, plain
 from didyma.data.schema import read_documents, read_queries
 from didyma.errors import DataError
@@ -167,7 +168,7 @@ class Lists:
     better), ``losses`` (what choosing it costs), ``scores`` of the stage before, ``docid``, and
     ``attributes`` (text fields, signals, vectors); of each list, in the order of `groups`,
     ``queries`` (texts, or whatever the items are outputs of), ``query_vectors`` and ``weights``.
-    ``feature_names`` and ``zero_based`` are as in `Columns`.
+    ``feature_names``, ``zero_based`` and ``categories`` are as in `Columns`.
 
     >>> lists = Lists(np.eye(3), np.array([1.0, 0, 1]), np.array(["a", "b", "a"]))
     >>> lists
@@ -190,6 +191,7 @@ class Lists:
     grouping: Groups | None = None
     attributes: Attributes | None = None
     query_vectors: NDArray[np.float32] | None = None
+    categories: Vocabularies | None = None
 
     @classmethod
     def of_texts(
@@ -281,6 +283,10 @@ class Lists:
             raise DataError(
                 f"{len(self.feature_names)} names for {X.shape[1]} features", field="feature_names"
             )
+        if self.categories is not None and len(self.categories) != X.shape[1]:
+            raise DataError(
+                f"{len(self.categories)} entries for {X.shape[1]} features", field="categories"
+            )
 
     def __len__(self) -> int:
         return int(self.X.shape[0]) if self._is_matrix else len(self.items)
@@ -347,7 +353,7 @@ class Lists:
     @property
     def features(self) -> Columns:
         """What the columns are, which other data and models can be compared with."""
-        return Columns(self.X.shape[1], self.feature_names, self.zero_based)
+        return Columns(self.X.shape[1], self.feature_names, self.zero_based, self.categories)
 
     @cached_property
     def groups(self) -> Groups:
@@ -383,7 +389,7 @@ class Lists:
     def with_items(self, items: Any, feature_names: Sequence[str] | None = None) -> Lists:
         """The same lists of other items, such as their features."""
         names = None if feature_names is None else tuple(feature_names)
-        return replace(self, items=items, feature_names=names, zero_based=None)
+        return replace(self, items=items, feature_names=names, zero_based=None, categories=None)
 
     def select(self, rows: Rows) -> Lists:
         """The same lists restricted to some rows (indices or a mask); empty ones disappear."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.errors import DataError
+from didyma.data.categories import Vocabularies, renumbered
+from didyma.errors import DataError, placed
 from didyma.files import PathName
 from didyma.values import kind_of
 
@@ -30,6 +32,11 @@ def is_sparse(X: object) -> bool:
     """Whether this is a sparse matrix of SciPy, which is not imported to tell."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and bool(sparse.issparse(X))
+
+
+def dense(X: Any) -> NDArray[Any]:
+    """X as an array, whether it is sparse or not."""
+    return X.toarray() if is_sparse(X) else np.asarray(X)
 
 
 def plain(X: Any) -> Any:
@@ -164,7 +171,8 @@ class Columns:
     """What the columns of a matrix are: how many, their names, and the index of the first.
 
     ``zero_based`` says whether a LETOR file calls the first column 0 or 1. It is None where columns
-    never had an index, as those of a table.
+    never had an index, as those of a table. ``categories`` are the texts of columns that have codes
+    for texts (`didyma.data.categories`), None if there are no such columns.
 
     >>> from didyma.data.lists import Lists
     >>> train = Lists(np.eye(2), np.ones(2), np.zeros(2), feature_names=("bm25", "age"))
@@ -176,6 +184,7 @@ class Columns:
     count: int
     names: tuple[str, ...] | None = None
     zero_based: bool | None = None
+    categories: Vocabularies | None = None
 
     @classmethod
     def of(cls, owner: Any) -> Columns:
@@ -195,6 +204,7 @@ class Columns:
             int(first.n_features_in_),
             None if names is None else tuple(map(str, names)),
             getattr(first, "zero_based_in_", None),
+            getattr(first, "categories_in_", None),
         )
 
     @property
@@ -220,6 +230,7 @@ class Columns:
         """Make these the features that a fitted estimator asks for."""
         estimator.n_features_in_ = self.count
         estimator.zero_based_in_ = self.zero_based
+        estimator.categories_in_ = self.categories
         if self.names is not None:
             estimator.feature_names_in_ = np.array(self.names, dtype=object)
         elif hasattr(estimator, "feature_names_in_"):
@@ -229,16 +240,23 @@ class Columns:
         """The same rows with these columns: by name where both have names, by place otherwise.
 
         Data with indices may lack the last columns, as a LETOR file does that never lists them.
-        ``path`` is what errors name.
+        Texts that are categories are numbered as they are here. ``path`` is what errors name.
         """
         if data.features == self:
             return data
+        with nullcontext() if path is None else placed(path):
+            return renumbered(self._placed(data, path), self.categories, self.labels)
+
+    def _placed(self, data: Lists, path: PathName | None) -> Lists:
+        """The same rows with these columns, whose categories are those of the data."""
         if self.names is not None and data.feature_names is not None:
             place = {name: k for k, name in enumerate(data.feature_names)}
             if missing := [name for name in self.names if name not in place]:
                 raise DataError(f"expected also the features {', '.join(missing)}", path=path)
-            columns = data.X[:, [place[name] for name in self.names]]
-            return replace(data, items=columns, feature_names=self.names)
+            places = [place[name] for name in self.names]
+            texts = data.categories and tuple(data.categories[k] for k in places)
+            columns = data.X[:, places]
+            return replace(data, items=columns, feature_names=self.names, categories=texts)
         if None not in (self.zero_based, data.zero_based) and self.zero_based != data.zero_based:
             raise DataError(
                 f"expected features that count from {int(not self.zero_based)}, found some that "

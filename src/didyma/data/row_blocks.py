@@ -81,7 +81,8 @@ def collect(parts: Iterable[Lists]) -> Lists:
             size = len(array)
             array.resize((size + len(more), *array.shape[1:]), refcheck=False)
             array[size:] = more
-        others.append(replace(part, items=np.empty((len(part), 0)), feature_names=None))
+        empty = np.empty((len(part), 0))
+        others.append(replace(part, items=empty, feature_names=None, categories=None))
     items: Any = arrays[0]
     if is_sparse(first.X):
         from scipy.sparse import csr_array
@@ -90,7 +91,12 @@ def collect(parts: Iterable[Lists]) -> Lists:
         indptr = indptr.astype(np.int32) if indptr[-1] < 2**31 else indptr
         items = csr_array((*arrays, indptr), shape=(len(indptr) - 1, first.X.shape[1]))
         setattr(items, CHECKED, True)  # as its parts are
-    return replace(concatenate(others), items=items, feature_names=first.feature_names)
+    return replace(
+        concatenate(others),
+        items=items,
+        feature_names=first.feature_names,
+        categories=part.categories,
+    )
 
 
 def slice_rows(part: Lists, start: int, stop: int) -> Lists:
@@ -102,7 +108,10 @@ def slice_rows(part: Lists, start: int, stop: int) -> Lists:
 
 
 def concatenate(parts: Sequence[Lists]) -> Lists:
-    """Rows of several blocks as one; a query that goes on has the text of its first block."""
+    """Rows of several blocks as one; a query that goes on has the text of its first block.
+
+    Vocabularies of categories only grow, so that those of the last block are those of all.
+    """
     if len(parts) == 1:
         return parts[0]
     columns = {name: _joined([getattr(part, name) for part in parts]) for name in ROW_COLUMNS}
@@ -120,6 +129,7 @@ def concatenate(parts: Sequence[Lists]) -> Lists:
         **columns,
         queries=queries,
         attributes=Attributes.concatenate([part.attributes for part in parts]),
+        categories=parts[-1].categories,
         grouping=None,
     )
 

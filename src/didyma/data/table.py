@@ -6,8 +6,8 @@ Of JSON lines each is an object, whose fields are the columns.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -16,10 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data import delimited
-from didyma.data.frame import ids, numbers, open_parquet, opened, parquet_blocks, require
+from didyma.data.categories import Numbering, TextFoundError, Vocabularies, or_none, settled
+from didyma.data.frame import (
+    ids,
+    is_numeric,
+    numbers,
+    open_parquet,
+    opened,
+    parquet_blocks,
+    require,
+)
 from didyma.data.json_lines import number_of, objects
 from didyma.data.lists import Lists
-from didyma.data.matrix import Matrix
+from didyma.data.matrix import Matrix, dense
 from didyma.data.passage import id_of
 from didyma.data.row_blocks import collect, rebatch
 from didyma.data.text_columns import first_repeated, text_array
@@ -46,6 +55,10 @@ class TableOptions:
         Column of document ids; by default ``docid`` where there is one.
     features : list of str, optional
         Columns of the matrix, in this order; by default all others, which must be numeric.
+    categorical : list of str, or mapping from str to list of str
+        Those of them that may hold texts, which are categories: the matrix has their codes, the
+        vocabularies are ``categories`` of the `Lists`. A mapping has the vocabulary of each. A text
+        that is blank, or null, is a missing value.
     judged : bool
         Whether there must be labels. Where there are none, all are 0.
     """
@@ -54,7 +67,15 @@ class TableOptions:
     qid: str = "qid"
     docid: str | None = None
     features: Sequence[str] | None = None
+    categorical: Sequence[str] | Mapping[str, Sequence[str]] = ()
     judged: bool = True
+
+    @property
+    def vocabularies(self) -> dict[str, Sequence[str] | None]:
+        """The vocabulary of each categorical column, None if it is to be learned."""
+        if isinstance(self.categorical, Mapping):
+            return {**self.categorical}
+        return dict.fromkeys(self.categorical)
 
     def among(self, names: Sequence[str]) -> TableLayout:
         """The columns of a table with these names."""
@@ -78,43 +99,92 @@ class TableOptions:
             raise DataError(problem, field=again)
         if "" in features:
             raise DataError(f"column {list(names).index('') + 1} has no name", field="header")
-        return TableLayout(label, self.qid, docid, tuple(features))
+        numberings = {
+            name: Numbering(name, vocabulary)
+            for name, vocabulary in self.vocabularies.items()
+            if name in features
+        }
+        return TableLayout(label, self.qid, docid, tuple(features), numberings)
+
+    @contextmanager
+    def explaining_texts(self) -> Iterator[None]:
+        """Add what to do about a text among the features to the error about it."""
+        try:
+            yield
+        except TextFoundError as error:
+            problem, line, name = error.problem, error.line, error.field
+            if self.features is None and name != self.label:
+                problem += (
+                    f"; texts can be categories of an additive ranker (categorical=[{name!r}], or "
+                    f"didyma fit --bins 32 --categorical {name}), but not on a cluster"
+                )
+            raise DataError(problem, path=error.path, line=line, field=name) from None
 
 
 class TableLayout(NamedTuple):
-    """The columns of labels and of document ids, if there are any, of queries and of features."""
+    """The columns of labels and of document ids, if there are any, of queries and of features.
+
+    ``numberings`` are those of features that are categories.
+    """
 
     label: str | None
     qid: str
     docid: str | None
     features: tuple[str, ...]
+    numberings: dict[str, Numbering]
 
     @property
     def numeric(self) -> list[str]:
-        """Columns of numbers: the labels, if there are any, and the features."""
-        return [*([] if self.label is None else [self.label]), *self.features]
+        """Columns of numbers: the labels, if there are any, and features."""
+        numbers = (name for name in self.features if name not in self.numberings)
+        return [*([] if self.label is None else [self.label]), *numbers]
 
     @property
-    def textual(self) -> list[str]:
+    def ids(self) -> list[str]:
         """Columns of ids: queries, and documents if these have any."""
         return [self.qid] if self.docid is None else [self.qid, self.docid]
 
-    def lists(self, numbers: NDArray[np.float64], ids: Sequence[NDArray[Any]]) -> Lists:
+    @property
+    def textual(self) -> list[str]:
+        """Columns of ids, and of categories."""
+        return [*self.ids, *self.numberings]
+
+    @property
+    def categories(self) -> Vocabularies | None:
+        """The vocabularies of the features, as far as rows have been read."""
+        texts = {name: numbering.vocabulary for name, numbering in self.numberings.items()}
+        return or_none(texts.get(name) or None for name in self.features)
+
+    def lists(self, numbers: NDArray[np.float64], texts: Sequence[NDArray[Any]]) -> Lists:
         """Rows of the `numeric` and of the `textual` columns."""
-        first = len(self.numeric) - len(self.features)
+        first = 0 if self.label is None else 1
+        X = np.ascontiguousarray(numbers[:, first:])
+        if self.numberings:
+            columns = dict(zip(self.numeric[first:], X.T))
+            for numbering, column in zip(self.numberings.values(), texts[len(self.ids) :]):
+                columns[numbering.name] = numbering.codes(column.tolist())
+            X = np.stack([columns[name] for name in self.features], axis=1)
         return Lists(
-            np.ascontiguousarray(numbers[:, first:]),
+            X,
             numbers[:, 0].copy() if first else np.zeros(len(numbers)),
-            ids[0],
-            None if self.docid is None else ids[1],
+            texts[0],
+            None if self.docid is None else texts[1],
             self.features,
+            categories=self.categories,
         )
+
+    def feature(self, series: Any, before: int) -> NDArray[Any]:
+        """A column of features of a dataframe, before whose first row stand so many."""
+        numbering = self.numberings.get(series.name)
+        if numbering is None or (numbering.learns and is_numeric(series)):
+            return numbers(series, before)
+        return numbering.codes(series.to_list())
 
 
 def read(path: PathName, **options: Any) -> Lists:
     """Read a ``.csv``, ``.tsv``, ``.jsonl`` or ``.parquet`` file, also gzip, with `TableOptions`.
 
-    Only Parquet needs an extra.
+    Only Parquet needs an extra. Categories are in the order of the alphabet, unless they are given.
 
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp(), "a.jsonl")
@@ -122,20 +192,27 @@ def read(path: PathName, **options: Any) -> Lists:
     >>> read(path).X.tolist()
     [[2.5, 3.0]]
     """
+    columns = TableOptions(**options)
     if format_suffix(path) == ".parquet":
-        with placed(path):
-            return _read_parquet(path, TableOptions(**options))
-    return collect(blocks(path, **options))
+        with columns.explaining_texts(), placed(path):
+            data = _read_parquet(path, columns)
+    else:
+        data = collect(blocks(path, **options))
+    return data if isinstance(columns.categorical, Mapping) else settled(data)
 
 
 def blocks(path: PathName, **options: Any) -> Iterator[Lists]:
-    """The rows that `read` gives, some at a time, in constant memory."""
+    """The rows that `read` gives, some at a time, in constant memory.
+
+    Categories are numbered as they come, unless they are given.
+    """
     columns = TableOptions(**options)
-    with placed(path):
+    with columns.explaining_texts(), placed(path):
         if (suffix := format_suffix(path)) == ".parquet":
-            before = 0
-            for frame in parquet_blocks(path):
-                yield (part := _from_frame(frame, columns, before))
+            before, layout = 0, None
+            for frame in map(opened, parquet_blocks(path)):
+                layout = layout or columns.among(frame.columns)
+                yield (part := _from_frame(frame, layout, before))
                 before += len(part)
         elif suffix == ".jsonl":
             yield from _json_blocks(path, columns)
@@ -160,10 +237,19 @@ def _json_blocks(path: PathName, options: TableOptions) -> Iterator[Lists]:
             with placed(path, line):
                 _check_fields(row, names)
                 values.append([number_of(row[name], name) for name in layout.numeric])
-                ids.append([id_of(row[name], name) for name in layout.textual])
+                ids.append([id_of(row[name], name) for name in layout.ids])
+                ids[-1] += [_category_of(row[name], name) for name in layout.numberings]
         numbers = np.array(values, np.float64).reshape(len(block), -1)
         yield layout.lists(numbers, [text_array(column) for column in zip(*ids)])
         block = list(islice(rows, delimited.BLOCK))
+
+
+def _category_of(value: Any, name: str) -> str:
+    """A category of JSON as text: a text, a finite number, or null."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    number_of(value, name)
+    return str(value)
 
 
 def _check_fields(row: dict[str, Any], names: list[str]) -> None:
@@ -185,7 +271,10 @@ def from_frame(frame: Any, **options: Any) -> Lists:
     >>> from_frame(frame).feature_names
     ('bm25',)
     """
-    return _from_frame(frame, TableOptions(**options))
+    columns, table = TableOptions(**options), opened(frame)
+    with columns.explaining_texts():
+        data = _from_frame(table, columns.among(table.columns))
+    return data if isinstance(columns.categorical, Mapping) else settled(data)
 
 
 def _read_parquet(path: PathName, options: TableOptions) -> Lists:
@@ -195,12 +284,12 @@ def _read_parquet(path: PathName, options: TableOptions) -> Lists:
         if not n_rows:
             raise DataError("expected at least one row, found none")
         layout = options.among(schema.names)
-        label, qid, docid, features = layout
+        label, qid, docid, features, _ = layout
         single = {str(schema.field(name).type) for name in features} == {"float"}
         X = np.empty((n_rows, len(features)), np.float32 if single else np.float64)
         places, labels = dict(zip(features, X.T)), np.zeros(n_rows)
-        texts: dict[str, list[NDArray[Any]]] = {name: [] for name in layout.textual}
-        wanted = dict.fromkeys([*layout.numeric, *texts])
+        texts: dict[str, list[NDArray[Any]]] = {name: [] for name in layout.ids}
+        wanted = dict.fromkeys([*([] if label is None else [label]), *features, *texts])
         for before, piece in file.pieces([*wanted]):
             part = opened(piece)
             rows = slice(before, before + len(part))
@@ -210,18 +299,19 @@ def _read_parquet(path: PathName, options: TableOptions) -> Lists:
                 if name == label:
                     labels[rows] = numbers(part[name], before)
                 if name in places:
-                    places[name][rows] = numbers(part[name], before)
+                    places[name][rows] = layout.feature(part[name], before)
         named = {name: np.concatenate(parts) for name, parts in texts.items()}
-        return Lists(X, labels, named[qid], None if docid is None else named[docid], features)
+        documents = None if docid is None else named[docid]
+        return Lists(X, labels, named[qid], documents, features, categories=layout.categories)
 
 
-def _from_frame(frame: Any, options: TableOptions, before: int = 0) -> Lists:
-    nw, table = require("narwhals", "reading a dataframe"), opened(frame)
-    label, qid, docid, features = options.among(table.columns)
+def _from_frame(table: Any, layout: TableLayout, before: int = 0) -> Lists:
+    nw = require("narwhals", "reading a dataframe")
+    label, qid, docid, features, _ = layout
     single = {table[name].dtype for name in features} == {nw.Float32}
     X = np.empty((len(table), len(features)), np.float32 if single else np.float64)
     for column, name in zip(X.T, features):
-        column[:] = numbers(table[name], before)
+        column[:] = layout.feature(table[name], before)
     labels = np.zeros(len(table)) if label is None else numbers(table[label], before)
     return Lists(
         X,
@@ -229,6 +319,7 @@ def _from_frame(frame: Any, options: TableOptions, before: int = 0) -> Lists:
         ids(table[qid], before),
         None if docid is None else ids(table[docid], before),
         features,
+        categories=layout.categories,
     )
 
 
@@ -257,7 +348,7 @@ def _dense_rows(X: Matrix) -> Iterator[list[Any]]:
     """The numbers of each row."""
     for start in range(0, X.shape[0], delimited.BLOCK):
         block = X[start : start + delimited.BLOCK]
-        yield from (block if isinstance(block, np.ndarray) else block.toarray()).tolist()
+        yield from dense(block).tolist()
 
 
 def write(data: Lists, path: PathName) -> None:

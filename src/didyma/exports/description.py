@@ -169,6 +169,14 @@ def _additive(model: Model, scalers: Sequence[Any], learned: dict[str, Any]) -> 
             "an additive model behind a scaler cannot be exported: bins need no scaling, so fit "
             "it without"
         )
+    for name, texts in zip(model.features.labels, model.features.categories or ()):
+        if texts is not None:
+            raise DataError(
+                "a model with categories that are texts cannot be exported, as engines are given "
+                "numbers: number them before training (sklearn.preprocessing.OrdinalEncoder), and "
+                "in the engine in the same way",
+                field=f"column {name!r}",
+            )
     layout = ("edges_", "nominal_", "signs_", "levels_", "pairs_")
     values = Bins(*(learned[name] for name in layout)).empty.tables(learned["coef_"])
     n, pairs = len(learned["edges_"]), learned["pairs_"].tolist()

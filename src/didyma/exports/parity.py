@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from didyma.data.lists import Groups, Lists
+from didyma.data.matrix import dense
 from didyma.errors import DataError
 from didyma.exports.description import Description, FloatArray
 from didyma.exports.engine import Engine
@@ -135,8 +136,7 @@ def compare_scores(
 
 def _rounded(X: Any, precision: type[np.floating[Any]]) -> FloatArray:
     """Rows as dense ones that hold nothing but numbers of a precision."""
-    dense = X if isinstance(X, np.ndarray) else X.toarray()
-    return dense.astype(precision).astype(np.float64)
+    return dense(X).astype(precision).astype(np.float64)
 
 
 def _swapped(expected: FloatArray, scores: FloatArray, groups: Groups) -> int:

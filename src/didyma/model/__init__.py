@@ -16,6 +16,7 @@ arrays). The version has date, data and parent (`ModelVersion`); the model is a 
      "arrays": {}, "n_features": 46, "feature_names": ["bm25", …] or null,
      "zero_based": true, false or null}
 
+with "categories", where columns hold texts: for each column the texts, by their codes, or null;
 or, for a scikit-learn pipeline, ``{"class": "Pipeline", "steps": [[name, record], …]}``; what is no
 estimator (`Serialisable`) has its fields under "state". The array ``coef_`` of a model is the
 tensor "coef_", that of a pipeline's second step "1/coef_". An attribute that is a model itself

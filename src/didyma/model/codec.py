@@ -184,7 +184,7 @@ def over(prefix: str, arrays: Tensors) -> Tensors:
 
 KEYS = {
     *("class", "parameters", "lost", "attributes", "parts", "arrays", "steps", "state"),
-    *("n_features", "feature_names", "zero_based"),
+    *("n_features", "feature_names", "zero_based", "categories"),
 }
 
 # Parameters that once had another name, so that older files are read.
@@ -218,7 +218,9 @@ def encode(model: Any) -> State:
     n_features = getattr(model, "n_features_in_", None)
     zero_based = getattr(model, "zero_based_in_", None)
     columns = n_features, None if names is None else tuple(names), zero_based
-    return record_of(name, parameters, learned, *columns)
+    arrays, record = record_of(name, parameters, learned, *columns)
+    categories = getattr(model, "categories_in_", None)  # of which older files know nothing
+    return arrays, record if categories is None else {**record, "categories": plain(categories)}
 
 
 def record_of(
@@ -289,6 +291,8 @@ def decode(record: Record, arrays: Tensors) -> Any:
     if record["n_features"] is not None:
         estimator.n_features_in_ = record["n_features"]
         estimator.zero_based_in_ = record.get("zero_based")
+        if "categories" in record:
+            estimator.categories_in_ = tuples(record["categories"])
     if record["feature_names"] is not None:
         estimator.feature_names_in_ = np.array(record["feature_names"], dtype=object)
     if hasattr(estimator, "_check_state"):
@@ -358,6 +362,9 @@ def _check_columns(record: Record) -> None:
     if names is not None and len(names) != count:
         raise ValueError(f"expected names of {count!r:.20} features, found {names!r:.40}")
     convert("zero_based", record.get("zero_based"), bool | None)
+    texts = convert("categories", record.get("categories"), list[list[str] | None] | None)
+    if texts is not None and len(texts) != count:
+        raise ValueError(f"expected categories of {count!r:.20} features, found {len(texts)}")
 
 
 def _described(name: str, parameters: Mapping[str, Any]) -> Record:

@@ -40,7 +40,7 @@ from didyma.model.container import (
     read_container,
     write_container,
 )
-from didyma.model.fields import Lost, summary_of
+from didyma.model.fields import Lost, summary_of, tuples
 from didyma.model.registry import Trusted, check_trust, class_of, trusting
 from didyma.protocol import call_routed, check_is_fitted
 
@@ -212,8 +212,8 @@ class Model(Serialisable):
     def features(self) -> Columns:
         """The columns that rows must have."""
         first, _ = self.steps[0]
-        names, zero_based = first["feature_names"], first.get("zero_based")
-        return Columns(first["n_features"], None if names is None else tuple(names), zero_based)
+        names, texts = (tuples(first.get(key)) for key in ("feature_names", "categories"))
+        return Columns(first["n_features"], names, first.get("zero_based"), texts)
 
     def predict(self, data: Lists) -> NDArray[np.float64]:
         """Score of each row; higher ranks first within a query."""

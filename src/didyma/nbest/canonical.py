@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from didyma.checkpoints import remember
-from didyma.data.matrix import Matrix
+from didyma.data.matrix import Matrix, dense
 from didyma.stateful import array_of, record_of
 
 Array = NDArray[np.float64]
@@ -48,11 +48,6 @@ NEGLIGIBLE = 1e-9  # of the largest ρ²: such directions are noise
 def transpose(X: Matrix) -> Matrix:
     """X' such that products with it are fast."""
     return sp.csr_array(X.T) if sp.issparse(X) else X.T
-
-
-def dense(X: Any) -> Array:
-    """X, which is small, as an array."""
-    return X.toarray() if sp.issparse(X) else np.asarray(X)
 
 
 class Covariance:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from didyma.data.lists import Groups, Lists
-from didyma.data.matrix import Matrix
+from didyma.data.matrix import Matrix, dense
 from didyma.errors import DataError, check_choice
 from didyma.model import Savable, Saved
 from didyma.nbest.candidates import read_candidates, read_view
@@ -458,6 +458,6 @@ def _split(values: Vector, lists: Lists, single: bool) -> Any:
 
 def _entries(row: Any) -> tuple[NDArray[np.int64], Vector]:
     """Places and values of the entries of one row that are not zero."""
-    values = row.toarray()[0] if sp.issparse(row) else row[0]
+    values = dense(row)[0]
     places = np.flatnonzero(values)
     return places, values[places]

@@ -10,8 +10,9 @@ from typing import Annotated, Any, ClassVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma.data.categories import NUMBERS_FOUND, number_frame, or_none
 from didyma.data.lists import Lists, group_rows
-from didyma.data.matrix import Matrix
+from didyma.data.matrix import Columns, Matrix
 from didyma.errors import DataError, check_choice
 from didyma.execution import on_threads
 from didyma.learning.monitor import EvalSets
@@ -25,10 +26,11 @@ from didyma.ranking.fitters import Fitter, HingeFitter
 from didyma.ranking.interactions import rank_pairs
 from didyma.ranking.problem import RankingProblem
 from didyma.ranking.ramp import uncut
+from didyma.ranking.ranker import is_frame
 from didyma.ranking.svm import SVMRanker
 from didyma.values import is_whole
 
-Columns = Sequence[int | str]
+ColumnNames = Sequence[int | str]
 Vector = NDArray[np.float64]
 
 NUMBERS = (0, 4, 16)  # of pairs, from which "auto" chooses
@@ -66,7 +68,7 @@ class AdditiveSVMRanker(SVMRanker):
     categorical : sequence of column names or indices
         Features whose values are categories: names, or indices as in the data. Each category has a
         weight of its own. So does each of a column of categories in a data frame (pandas, Polars),
-        which need not be named here; its categories must be numbers.
+        which need not be named here. Categories are numbers or, in data frames and tables, texts.
     increasing : sequence of column names or indices
         Features whose functions must not fall.
     decreasing : sequence of column names or indices
@@ -111,16 +113,16 @@ class AdditiveSVMRanker(SVMRanker):
     strategy: str = "quantile"
     line: str | None = None
     roughness: float = 0.5
-    categorical: Columns = ()
-    increasing: Columns = ()
-    decreasing: Columns = ()
+    categorical: ColumnNames = ()
+    increasing: ColumnNames = ()
+    decreasing: ColumnNames = ()
     interactions: int | str = 0
 
     _allows_missing = True
     _takes_categories = True
-    _categories: tuple[int, ...] = ()  # columns that are categories in the data frame
     _layout: ClassVar[tuple[str, ...]] = (
         *("edges_", "nominal_", "signs_", "levels_", "pairs_", "mass_", "C_", "line_"),
+        "_categories",
     )
     C_: float = field(init=False)
     line_: str = field(init=False)
@@ -185,6 +187,11 @@ class AdditiveSVMRanker(SVMRanker):
             raise ValueError(f"expected pairs of {n} columns")
         if self.levels_.max(initial=0) > LEVELS:
             raise ValueError(f"expected levels up to {LEVELS}")
+        for j, texts in enumerate(self.categories_in_ or ()):
+            codes = self.edges_[j][np.isfinite(self.edges_[j])]
+            if texts is not None and not np.isin(codes, np.arange(len(texts))).all():
+                raise ValueError(f"expected codes of {len(texts)} texts in column {j}")
+        self._categories = tuple(np.flatnonzero(self.nominal_).tolist())
 
     def _binned(self, X: Matrix) -> Binned:
         return self.bins_.transform(X, on_threads(self.n_jobs))
@@ -197,6 +204,7 @@ class AdditiveSVMRanker(SVMRanker):
         bins = Bins.of(
             *(train.X, self.bins, self.strategy, self._nominal(), self._signs()),
             crossable=n_pairs != 0,
+            names=getattr(self, "feature_names_in_", None),
         )
         binned = bins.transform(train.X, on_threads(self.n_jobs))
         if n_pairs:
@@ -291,12 +299,17 @@ class AdditiveSVMRanker(SVMRanker):
 
         if self._interactions() != 0:
             raise DataError("are not looked for on a cluster: expected 0", field="interactions")
+        self._categories = ()  # workers refuse them
         nominal, signs = self._nominal(), self._signs()
         if signs.any() and self._bound() == "ramp":
             raise DataError("monotone columns need bound='hinge' on a cluster", field="bound")
         values = categories(workers, nominal)
         sample = sample_of(workers, SAMPLE)
-        bins = Bins.of(sample, self.bins, self.strategy, nominal, signs, categories=values)
+        bins = Bins.of(
+            *(sample, self.bins, self.strategy, nominal, signs),
+            categories=values,
+            names=getattr(self, "feature_names_in_", None),
+        )
         self._remember(bins, bins.empty)
         self.mass_ = bin_counts(workers, bins)
         self.C_ = USUAL_C * self._factor() if self.C is None else check_C(self.C)
@@ -349,26 +362,41 @@ class AdditiveSVMRanker(SVMRanker):
         nominal[[*self._indices("categorical"), *self._categories]] = True
         return nominal
 
-    def _read_categories(self, X: Any, columns: dict[int, Any], reset: bool) -> None:
-        """Columns of categories are nominal; what they hold must be numbers, as in `Bins`."""
+    def _read_categories(self, X: Any, columns: dict[int, Any], reset: bool) -> Any:
+        """Columns of categories are nominal; of texts the rows get codes, which `Bins` takes."""
         if not self._takes_categories:
             super()._read_categories(X, columns, reset)
+        if reset:
+            self._categories = tuple(columns)
+        if isinstance(X, Lists):  # which have codes
+            return X
+        if not reset:
+            self._check_nominal(X, columns)
+        names = list(X.columns) if is_frame(X) else []
+        trained = names if reset else list(getattr(self, "feature_names_in_", names))
+        texts = dict(zip(trained, () if reset else self.categories_in_ or ()))
+        places = {*columns, *self.categorical}  # or names
+        chosen = [
+            name
+            for place, name in enumerate(names)
+            if place in places or str(name) in places or texts.get(name)
+        ]
+        X, vocabulary_of = number_frame(X, chosen, None if reset else texts)
+        if reset:
+            self.categories_in_ = or_none(map(vocabulary_of.get, names))
+        return X
+
+    def _check_nominal(self, X: Any, columns: dict[int, Any]) -> None:
+        """Refuse categories where training had numbers, and numbers where it had texts."""
+        nominal = self._nominal()
         for place, name in columns.items():
-            if not (reset or self.nominal_[place : place + 1].all()):  # too many is told later
+            if not nominal[place : place + 1].all():  # too many is told later
                 raise DataError(
                     "held numbers in training, not categories", field=f"column {name!r}"
                 )
-            try:
-                np.array([value for value in X[name] if value is not None], dtype=np.float64)
-            except (TypeError, ValueError):
-                raise DataError(
-                    "expected categories that are numbers, found texts: number them the same way "
-                    "everywhere (sklearn.preprocessing.OrdinalEncoder), and name the column in "
-                    "categorical=",
-                    field=f"column {name!r}",
-                ) from None
-        if reset:
-            self._categories = tuple(columns)
+        for name, texts in zip(Columns.of(self).labels, self.categories_in_ or ()):
+            if texts is not None and not is_frame(X):
+                raise DataError(NUMBERS_FOUND, field=f"column {name!r}")
 
     def _signs(self) -> NDArray[np.int8]:
         signs = np.zeros(self.n_features_in_, np.int8)

@@ -7,7 +7,7 @@ bin, without any of them being stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma._core.rows import BinnedRows, assign_bins
-from didyma.data.matrix import Matrix
+from didyma.data.matrix import Matrix, dense
 from didyma.errors import DataError
 from didyma.execution import Executor, serial
 from didyma.values import aligned
@@ -190,12 +190,13 @@ class Bins:
         *,
         crossable: bool = False,
         categories: Mapping[int, NDArray[Any]] | None = None,
+        names: Sequence[Any] | None = None,
     ) -> Bins:
         """Choose ``n_bins`` bins for each column of X, as `ScoreBinner` places its thresholds.
 
         Edges are read off a random sample of the rows, categories off all of them, unless those
         that nominal columns have are known. There is room for pairs if the columns are to be
-        ``crossable``.
+        ``crossable``. Errors tell the ``names`` of columns.
 
         >>> Bins.of(np.array([[0.0], [1.0], [2.0], [3.0]]), 2).edges.tolist()
         [[1.5, inf]]
@@ -205,7 +206,7 @@ class Bins:
         if not 2 <= n_bins <= MOST_BINS:
             raise DataError(f"expected 2 to {MOST_BINS}, found {n_bins!r}", field="bins")
         rows = np.random.default_rng(0).permutation(X.shape[0])[:SAMPLE]
-        sample = _dense(X[np.sort(rows)])
+        sample = dense(X[np.sort(rows)])
         binner = ScoreBinner(n_bins - 1, strategy).fit(sample)
         n_columns = X.shape[1]
         nominal = np.zeros(n_columns, bool) if nominal is None else nominal
@@ -214,9 +215,8 @@ class Bins:
             values = categories_of(X, int(j)) if categories is None else categories[int(j)]
             if len(values) > MOST_BINS - 1:
                 raise DataError(
-                    f"column {j} has {len(values)} categories, and there is room for "
-                    f"{MOST_BINS - 1}",
-                    field="categorical",
+                    f"{len(values)} categories, and there is room for {MOST_BINS - 1}",
+                    field=f"column {j if names is None else repr(str(names[int(j)]))}",
                 )
             thresholds[j] = values
         height = max(n_bins, *(len(column) + 1 for column in thresholds), LEVELS**2 * crossable) + 1
@@ -253,7 +253,7 @@ class Bins:
 
         def fill(start: int) -> None:
             rows = slice(start, start + BLOCK)
-            values, block = aligned(_dense(X[rows])), bins[rows]
+            values, block = aligned(dense(X[rows])), bins[rows]
             assign(values, block)
             self._name_categories(values, block)
             self._cross(block)
@@ -350,12 +350,8 @@ def _levels(counts: NDArray[np.int64], n_levels: int, nominal: bool) -> NDArray[
 
 def categories_of(X: Matrix, column: int) -> NDArray[Any]:
     """The values of a column, each once, in ascending order."""
-    values = _dense(X[:, [column]]).ravel()
+    values = dense(X[:, [column]]).ravel()
     return np.unique(values[~np.isnan(values)])
-
-
-def _dense(X: Any) -> NDArray[Any]:
-    return X if isinstance(X, np.ndarray) else X.toarray()
 
 
 def step_scores(bins: NDArray[np.uint8], tables: NDArray[np.float64]) -> Vector:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from didyma.data.lists import Groups, Lists
-from didyma.data.matrix import Matrix
+from didyma.data.matrix import Matrix, dense
 from didyma.errors import DataError
 from didyma.learning.monitor import EvalSets, Learner
 from didyma.learning.scoring import BLOCK
@@ -258,8 +258,8 @@ class PolynomialRanker(_Classifier, Learner, Ranker):
         )
         self._train(svm, rows, relevant, cost)
         support, dual = svm.support_vectors_, svm.dual_coef_
-        self.support_vectors_ = support.toarray() if sp.issparse(support) else support
-        self.dual_coef_ = (dual.toarray() if sp.issparse(dual) else dual)[0]
+        self.support_vectors_ = dense(support)
+        self.dual_coef_ = dense(dual)[0]
         if not np.isfinite(self.dual_coef_).all() or not np.isfinite(self.intercept_):
             raise overflow(self.C)
         sign = np.where(relevant, 1.0, -1.0)

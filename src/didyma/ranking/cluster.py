@@ -22,7 +22,7 @@ from didyma.cluster.shards import shards_of
 from didyma.cluster.solvers import CoCoA
 from didyma.cluster.workers import Cluster, Workers, active_client, refuse_on_cluster
 from didyma.data.lists import Lists
-from didyma.data.matrix import Columns, is_sparse
+from didyma.data.matrix import Columns, dense
 from didyma.errors import NothingLearnedWarning, warn
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cutting_plane import OneSlack
@@ -213,7 +213,7 @@ def _n_rows(part: ShardState) -> int:
 def _sample(part: ShardState, size: int) -> NDArray[Any]:
     X = part.data.lists.X
     rows = np.sort(np.random.default_rng(0).permutation(X.shape[0])[:size])
-    return np.asarray(X[rows].toarray() if is_sparse(X) else X[rows])
+    return dense(X[rows])
 
 
 def _categories(part: ShardState, columns: list[int]) -> dict[int, NDArray[Any]]:

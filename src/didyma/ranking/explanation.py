@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma.data.categories import text_of
 from didyma.data.lists import Lists
+from didyma.data.matrix import dense
 from didyma.errors import DataError
 from didyma.model import Model
 
@@ -19,12 +21,13 @@ LONGEST = 60  # characters of a passage in it
 class FeatureContribution(NamedTuple):
     """What a feature, or a pair of such ("a × b", without a value), adds to a raw score.
 
-    ``words`` say what it is to those who do not know its name.
+    The value of a category that is a text is the text. ``words`` say what the feature is to those
+    who do not know its name.
     """
 
     name: str
     amount: float
-    value: float | None
+    value: float | str | None
     words: str = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -131,8 +134,8 @@ class FeatureDifference(NamedTuple):
 
     name: str
     amount: float
-    value: float | None
-    other_value: float | None
+    value: float | str | None
+    other_value: float | str | None
 
 
 @dataclass(frozen=True)
@@ -166,7 +169,7 @@ def contributions(model: Model, lists: Lists) -> tuple[NDArray[np.float64], floa
             f"expected a linear or additive ranker behind scalers, found a {model.name}: "
             "it has no contributions of features"
         )
-    return PARTS[model.name](_dense(model.inputs(lists)), model.ranker)
+    return PARTS[model.name](dense(model.inputs(lists)), model.ranker)
 
 
 def explain_rows(model: Model, lists: Lists, rows: ArrayLike) -> list[PassageExplanation]:
@@ -177,11 +180,12 @@ def explain_rows(model: Model, lists: Lists, rows: ArrayLike) -> list[PassageExp
     wanted, learned = np.asarray(rows, np.int64), model.learned
     lists = model.features.arrange(lists)
     amounts, intercept = contributions(model, lists)
+    texts = model.features.categories or (None,) * model.features.count
     names, pairs = model.features.labels, learned.get("pairs_", np.zeros((0, 2), np.int64))
     names += [f"{names[first]} × {names[second]}" for first, second in pairs.tolist()]
     explanations = []
-    for of_row, features in zip(amounts[wanted].tolist(), _dense(lists.X[wanted]).tolist()):
-        values = [*features, *[None] * len(pairs)]
+    for of_row, features in zip(amounts[wanted].tolist(), dense(lists.X[wanted]).tolist()):
+        values = [*map(text_of, features, texts), *[None] * len(pairs)]
         parts = sorted(
             map(FeatureContribution, names, of_row, values), key=lambda part: -abs(part.amount)
         )
@@ -212,10 +216,6 @@ PARTS = {
 }
 
 
-def _dense(rows: Any) -> NDArray[Any]:
-    return rows if isinstance(rows, np.ndarray) else rows.toarray()
-
-
 def _lines(listed: list[tuple[float, str]], intercept: float) -> list[str]:
     """The greatest amounts with their names, and the sum of all others."""
     lines = [f"{amount:+9.3f}  {name}" for amount, name in listed[:SHOWN]]
@@ -226,12 +226,17 @@ def _lines(listed: list[tuple[float, str]], intercept: float) -> list[str]:
     return lines
 
 
-def _valued(name: str, value: float | None) -> str:
-    return name if value is None else f"{name} = {value:.3g}"
+def _valued(name: str, value: float | str | None) -> str:
+    return name if value is None else f"{name} = {shown_value(value)}"
 
 
-def _against(value: float | None) -> str:
-    return "" if value is None else f" against {value:.3g}"
+def _against(value: float | str | None) -> str:
+    return "" if value is None else f" against {shown_value(value)}"
+
+
+def shown_value(value: float | str | None) -> str:
+    """The value of a feature with three digits, or the text of a category; nothing for none."""
+    return value or "" if isinstance(value, str | None) else f"{value:.3g}"
 
 
 def _short(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma.data.categories import Vocabularies, are_numbers
 from didyma.data.lists import Groups, Lists, group_rows, judgements
 from didyma.data.matrix import Columns, Matrix, as_csr, is_sparse
 from didyma.errors import DataError, warn
@@ -43,8 +44,10 @@ class Ranker(Savable, Estimator):
 
     _allows_missing: ClassVar[bool] = False  # NaN in rows
     _takes_categories: bool = False  # columns of a data frame that are categories
+    _categories: tuple[int, ...] = ()  # the places of those, in training
 
     n_queries_: Annotated[int, Saved()]
+    categories_in_: Vocabularies | None = None  # of columns of texts; see `Columns`
 
     @on_cluster("didyma.ranking.cluster:fit_on_cluster")
     def fit(
@@ -194,7 +197,7 @@ class Ranker(Savable, Estimator):
         Without ``check`` the numbers in X are not looked at.
         """
         finite = check and ("allow-nan" if self._allows_missing else True)
-        self._read_categories(X, category_columns(X), reset)
+        X = self._read_categories(X, category_columns(X), reset)
         data = None
         if isinstance(X, Lists):
             data = X if reset else Columns.of(self).arrange(X)
@@ -206,6 +209,7 @@ class Ranker(Savable, Estimator):
                 self, rows, reset=reset, finite=finite, sparse=True, named=named, **judged
             )
         except ValueError as error:  # scikit-learn's, whose first line says what is wrong
+            _refuse_texts(rows)
             raise DataError(str(error)) from None
         if reset and data is None:
             self.zero_based_in_ = None
@@ -213,14 +217,15 @@ class Ranker(Savable, Estimator):
             data.features.remember(self)
         return read
 
-    def _read_categories(self, X: Any, columns: dict[int, Any], reset: bool) -> None:
-        """Refuse columns of categories, whose numbers would be taken for quantities."""
+    def _read_categories(self, X: Any, columns: dict[int, Any], reset: bool) -> Any:
+        """The rows, unless they have columns of categories, which would be taken for quantities."""
         for name in columns.values():
             raise DataError(
                 f"{type(self).__name__} takes no categories: use AdditiveSVMRanker, or encode them "
                 "one-hot",
                 field=f"column {name!r}",
             )
+        return X
 
     def _read_judged(
         self, X: Any, y: ArrayLike | None, *, reset: bool, check: bool = True
@@ -505,8 +510,11 @@ def warn_of_halving() -> None:
 
 
 def category_columns(X: Any) -> dict[int, Any]:
-    """Names of a data frame's columns of categories (pandas, Polars), by their places."""
-    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
+    """Names of the columns of categories of lists or a data frame, by their places."""
+    if isinstance(X, Lists):
+        labels = X.features.labels if X.categories else []
+        return {place: labels[place] for place, texts in enumerate(X.categories or ()) if texts}
+    if not is_frame(X):
         return {}
     kinds = [str(dtype).partition("(")[0] for dtype in X.dtypes]
     return {
@@ -514,3 +522,20 @@ def category_columns(X: Any) -> dict[int, Any]:
         for place, (name, kind) in enumerate(zip(X.columns, kinds))
         if kind in ("category", "Categorical", "Enum")
     }
+
+
+def is_frame(X: Any) -> bool:
+    """Whether this is a data frame (pandas, Polars)."""
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def _refuse_texts(X: Any) -> None:
+    """Say which column of a data frame holds texts, and what could be done about it."""
+    for name in X.columns if is_frame(X) else ():
+        for value in X[name]:
+            if isinstance(value, str) and not are_numbers([value]):
+                raise DataError(
+                    f"expected numbers, found {value!r:.40}: texts can be categories, "
+                    f"AdditiveSVMRanker(categorical=[{name!r}])",
+                    field=f"column {name!r}",
+                )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from didyma.data.lists import Lists
-from didyma.data.matrix import is_sparse
+from didyma.data.matrix import dense, is_sparse
 from didyma.errors import DataError
 from didyma.learning.monitor import EvalSets
 from didyma.learning.solution import check_C, overflow
@@ -111,14 +110,10 @@ def _differences(lists: Lists) -> tuple[Vector, Vector, float]:
             if is_sparse(X):  # rows stay what they are: Σ x xᵀ − Σ_q n_q x̄ x̄ᵀ
                 block = block * root
                 counts = (shares[first:last] * sizes)[:, None]
-                gram -= _dense(centres.T @ (centres * counts))
+                gram -= dense(centres.T @ (centres * counts))
             else:
                 block = (block - centres[query]) * root
-            gram += _dense(block.T @ block)
+            gram += dense(block.T @ block)
             moment += np.asarray(block.T @ grades).ravel()
         square += float((grades**2).sum())
     return gram, moment, square
-
-
-def _dense(product: Any) -> Vector:
-    return np.asarray(product.toarray() if is_sparse(product) else product, dtype=np.float64)

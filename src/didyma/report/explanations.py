@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from didyma.ranking.explanation import shown_value
 from didyma.report.table import aligned
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def reasons(why: PassageExplanation) -> str:
     rows = [
         [
             part.words or part.name,
-            "" if part.value is None else f"{part.value:.3g}",
+            shown_value(part.value),
             f"{part.amount:+.3f}",
             _bar(part.amount, longest),
         ]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.data.categories import text_of
 from didyma.files import PathName
 from didyma.ranking.additive import AdditiveSVMRanker
 from didyma.ranking.bins import LEVELS
@@ -156,7 +157,10 @@ def draw_functions(found: Sequence[AdditiveTerm]) -> Any:
 
 def _draw_categories(cell: Any, term: AdditiveTerm, colours: Colours) -> None:
     edges, seen, table = _edges(term), _missing(term), term.table
-    labels = [f"{edge:g}" for edge in edges] + ["missing"] * seen
+    texts = (term.ranker.categories_in_ or {term.column: None})[term.column]
+    names = (text_of(edge, texts) for edge in edges.tolist())
+    labels = [name if isinstance(name, str) else f"{name:g}" for name in names]
+    labels += ["missing"] * seen
     heights = [*table[1 : len(edges) + 1], *table[-1:]][: len(labels)]
     cell.axhline(0, color=colours.zero, linewidth=0.6)
     cell.bar(np.arange(len(labels)), heights, color=colours.line)

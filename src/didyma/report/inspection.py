@@ -75,6 +75,7 @@ def data_summary(data: Lists) -> dict[str, Any]:
         "queries": len(groups),
         "features": data.X.shape[1],
         "feature_names": None if data.feature_names is None else list(data.feature_names),
+        "categories": _categories(data),
         "storage": "dense" if dense else "sparse",
         "density": round(float(stored / max(1, data.X.shape[0] * data.X.shape[1])), 6),
         "labels": {f"{label:g}": int(count) for label, count in zip(labels, counts)},
@@ -88,6 +89,12 @@ def data_summary(data: Lists) -> dict[str, Any]:
         "document_ids": data.docid is not None,
         "duplicate_document_ids": _duplicates(data.qid, data.docid),
     }
+
+
+def _categories(data: Lists) -> dict[str, int] | None:
+    """How many categories each column of texts has."""
+    pairs = zip(data.feature_names or (), data.categories or ())
+    return {name: len(texts) for name, texts in pairs if texts is not None} or None
 
 
 def _duplicates(qid: Any, docid: Any) -> int:

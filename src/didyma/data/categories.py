@@ -1,0 +1,197 @@
+"""Categories that are texts: a matrix has the place of each in the vocabulary of its column."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.errors import DataError
+from didyma.values import shown
+
+if TYPE_CHECKING:
+    from didyma.data.lists import Lists
+
+Vocabulary: TypeAlias = "tuple[str, ...]"
+Vocabularies: TypeAlias = "tuple[Vocabulary | None, ...]"  # of columns; None of one of numbers
+
+UNSEEN = -1.0  # in the place of a text that the vocabulary lacks
+TRUTH = {"true": 1.0, "false": 0.0}
+NUMBERS_FOUND = "held texts in training, not numbers"
+TEXTS_FOUND = "held numbers in training, not texts"
+
+
+class TextFoundError(DataError):
+    """A text where a number is expected."""
+
+
+def number_in(text: str) -> float:
+    """The finite number that a text says, 1 for true and 0 for false; NaN if it is none of these.
+
+    >>> number_in("2.5"), number_in("True"), number_in("acme")
+    (2.5, 1.0, nan)
+    """
+    if (truth := TRUTH.get(text.strip().lower())) is not None:
+        return truth
+    try:  # float() also takes 1_000, and digits of other scripts
+        number = float(text) if text.isascii() and "_" not in text else math.nan
+    except ValueError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan
+
+
+def are_numbers(texts: Iterable[str]) -> bool:
+    """Whether each text says a number."""
+    return not any(math.isnan(number_in(text)) for text in texts)
+
+
+def codes_of(texts: Iterable[str | None], vocabulary: Sequence[str]) -> NDArray[np.float64]:
+    """The place of each text in the vocabulary; `UNSEEN` if it is not there, NaN for none.
+
+    >>> codes_of(["b", "c", None], ("a", "b")).tolist()
+    [1.0, -1.0, nan]
+    """
+    place_of: dict[str | None, float] = {text: float(k) for k, text in enumerate(vocabulary)}
+    place_of[None] = math.nan
+    return np.array([place_of.get(text, UNSEEN) for text in texts], np.float64)
+
+
+def _look_up(codes: NDArray[Any], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The value of each code, where unseen and missing ones stay what they are."""
+    looked_up, seen = codes.astype(np.float64), codes >= 0
+    looked_up[seen] = values[codes[seen].astype(np.int64)]
+    return looked_up
+
+
+def text_of(code: float, vocabulary: Sequence[str] | None) -> str | float:
+    """What to call a value: the text of a category, any other number itself."""
+    if vocabulary is None or math.isnan(code):
+        return code
+    return "(unseen)" if code == UNSEEN else vocabulary[int(code)]
+
+
+class Numbering:
+    """Texts of a column, numbered as they come or by a vocabulary; a blank one is missing.
+
+    >>> numbering = Numbering("brand")
+    >>> numbering.codes(["b", "a", "", "b"]).tolist(), numbering.vocabulary
+    ([0.0, 1.0, nan, 0.0], ('b', 'a'))
+    """
+
+    def __init__(self, name: str, vocabulary: Sequence[str] | None = None) -> None:
+        self.name, self.learns = name, vocabulary is None
+        self._texts = dict.fromkeys(vocabulary or ())
+        self._expects_letters = not any(are_numbers([text]) for text in self._texts)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The texts, each at the place that is its number."""
+        return tuple(self._texts)
+
+    def codes(self, values: Iterable[Any]) -> NDArray[np.float64]:
+        """The number of each value as text."""
+        column = [None if is_missing(value) else str(value) for value in values]
+        distinct = [text for text in dict.fromkeys(column) if text is not None]
+        if self.learns:
+            self._texts |= dict.fromkeys(distinct)
+        elif distinct and self._expects_letters and are_numbers(distinct):
+            raise DataError(NUMBERS_FOUND, field=self.name)
+        return codes_of(column, self.vocabulary)
+
+
+def settled(lists: Lists) -> Lists:
+    """The same with each vocabulary in the order of the alphabet.
+
+    A column whose texts are all numbers, and none of them missing, has these numbers instead.
+    """
+    if lists.categories is None:
+        return lists
+    X, vocabularies = np.array(lists.X), list(lists.categories)
+    for j, vocabulary in enumerate(lists.categories):
+        if vocabulary is None:
+            continue
+        if are_numbers(vocabulary) and not np.isnan(X[:, j]).any():
+            vocabularies[j], values = None, np.array([*map(number_in, vocabulary)])
+        else:
+            vocabularies[j] = ordered = tuple(sorted(vocabulary))
+            values = codes_of(vocabulary, ordered)
+        X[:, j] = _look_up(X[:, j], values)
+    return replace(lists, items=X, categories=or_none(vocabularies))
+
+
+def renumbered(lists: Lists, wanted: Vocabularies | None, names: Sequence[str]) -> Lists:
+    """The same with codes by these vocabularies; ``names`` of columns are what errors name."""
+    if lists.categories == wanted:
+        return lists
+    X = np.array(lists.X) if isinstance(lists.X, np.ndarray) else lists.X.toarray()
+    present = lists.categories or (None,) * len(names)
+    for j, (vocabulary, other) in enumerate(zip(wanted or (None,) * len(names), present)):
+        if vocabulary is not None and other is not None:
+            X[:, j] = _look_up(X[:, j], codes_of(other, vocabulary))
+        elif vocabulary is not other and not np.isnan(X[:, j]).all():
+            problem = TEXTS_FOUND if vocabulary is None else NUMBERS_FOUND
+            raise DataError(problem, field=f"column {names[j]!r}")
+    return replace(lists, items=X, categories=wanted)
+
+
+def or_none(vocabularies: Iterable[Vocabulary | None]) -> Vocabularies | None:
+    """Vocabularies of columns, None if all hold numbers."""
+    each = tuple(vocabularies)
+    return each if any(vocabulary is not None for vocabulary in each) else None
+
+
+def number_frame(
+    frame: Any, names: Iterable[Any], vocabulary_of: Mapping[Any, Vocabulary] | None = None
+) -> tuple[Any, dict[Any, Vocabulary]]:
+    """A data frame (pandas, Polars) with codes for the texts of some columns, and vocabularies.
+
+    These are learned if none are given. Texts that are all numbers are taken for these.
+
+    >>> import pandas
+    >>> number_frame(pandas.DataFrame({"brand": ["b", None, "a"]}), ["brand"])[1]
+    {'brand': ('a', 'b')}
+    """
+    columns, vocabularies = dict[Any, NDArray[np.float64]](), dict[Any, Vocabulary]()
+    for name in names:
+        values = [None if is_missing(value) else value for value in frame[name]]
+        texts = {value for value in values if isinstance(value, str)}
+        vocabulary = None if vocabulary_of is None else vocabulary_of.get(name)
+        if vocabulary_of is None and not are_numbers(texts):
+            vocabulary = tuple(sorted(texts))
+        if vocabulary is not None:
+            for value in values:
+                if not (value is None or isinstance(value, str)):
+                    expected = (
+                        NUMBERS_FOUND if vocabulary_of else "expected either texts or numbers"
+                    )
+                    raise DataError(f"{expected}: found {shown(value)}", field=f"column {name!r}")
+            columns[name], vocabularies[name] = codes_of(values, vocabulary), vocabulary
+        elif not are_numbers(texts):
+            raise DataError(TEXTS_FOUND, field=f"column {name!r}")
+        elif texts:
+            columns[name] = np.array([number_in(str(value)) for value in values], np.float64)
+    return _replaced(frame, columns), vocabularies
+
+
+def _replaced(frame: Any, columns: Mapping[Any, NDArray[np.float64]]) -> Any:
+    """A data frame with other columns of the same names."""
+    if not columns:
+        return frame
+    if hasattr(frame, "with_columns"):
+        return frame.with_columns(**columns)
+    frame = frame.copy(deep=False)
+    for name, values in columns.items():
+        frame[name] = values
+    return frame
+
+
+def is_missing(value: Any) -> bool:
+    """Whether this is a blank text, or what a data frame has in the place of a value."""
+    if isinstance(value, str):
+        return not value.strip()
+    is_nan = isinstance(value, float) and math.isnan(value)
+    return value is None or is_nan or type(value).__name__ == "NAType"  # of pandas

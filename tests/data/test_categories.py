@@ -1,0 +1,145 @@
+"""Categories that are texts: numberings, vocabularies of columns, and tables that hold them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from didyma.data import blocks, delimited, read, table, write
+from didyma.data.categories import Numbering, settled, text_of
+from didyma.data.lists import Lists
+from didyma.data.matrix import Columns
+from didyma.errors import DataError
+
+BRANDS = ["zoo", "acme", "", "zoo", "beta, inc"]
+ROWS = {
+    "label": [1, 0, 0, 1, 0],
+    "qid": ["a", "a", "a", "b", "b"],
+    "x": [0.5, 1.0, 2.0, 3.0, 4.0],
+    "brand": BRANDS,
+    "size": [3, 2, 2, 3, 1],
+}
+CODES = [2.0, 0.0, np.nan, 2.0, 1.0]
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
+
+
+def written(folder: Path, suffix: str, rows: dict[str, Any] = ROWS) -> Path:
+    path = folder / f"rows{suffix}"
+    nulled = {name: [value if value != "" else None for value in rows[name]] for name in rows}
+    if suffix == ".parquet":
+        pl.DataFrame(nulled).write_parquet(path, row_group_size=2)
+    elif suffix == ".jsonl":
+        lines = (dict(zip(rows, row)) for row in zip(*nulled.values()))
+        path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    else:
+        with path.open("w", newline="") as file:
+            writer = csv.writer(file, delimiter="\t" if suffix == ".tsv" else ",")
+            writer.writerows([list(rows), *zip(*rows.values())])
+    return path
+
+
+SUFFIXES = [".csv", ".tsv", ".jsonl", ".parquet"]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_tables(suffix: str, tmp_path: Path) -> None:
+    path = written(tmp_path, suffix)
+    data = read(path, categorical=["brand", "size", "other"])
+    assert data.feature_names == ("x", "brand", "size")
+    assert data.categories == (None, ("acme", "beta, inc", "zoo"), None)
+    np.testing.assert_array_equal(data.X, np.column_stack([ROWS["x"], CODES, ROWS["size"]]))
+    np.testing.assert_array_equal(read(path, like=data).X, data.X)
+
+    like = Columns(2, ("brand", "x"), None, (("new", "zoo"), None))
+    expected = np.column_stack([[1.0, -1.0, np.nan, 1.0, -1.0], ROWS["x"]])
+    np.testing.assert_array_equal(read(path, like=like).X, expected)
+    parts = [part.X for part in blocks(path, like=like)]
+    np.testing.assert_array_equal(np.concatenate(parts), expected)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_numbers_stay_numbers_and_texts_texts(suffix: str, tmp_path: Path) -> None:
+    """What a column holds is told by training: a later file may hold only texts that are digits."""
+    numbers = written(tmp_path, suffix, {**ROWS, "brand": [7, 8, 8, 7, 9]})
+    data = read(numbers, categorical=["brand"])
+    assert data.categories is None
+    np.testing.assert_array_equal(data.X, read(numbers).X)
+    with pytest.raises(DataError, match=r"rows\..*, brand: held texts in training, not numbers"):
+        read(numbers, like=Columns(1, ("brand",), None, (("acme",),)))
+    digits = Columns(1, ("brand",), None, (("7", "acme"),))
+    assert read(numbers, like=digits).X.ravel().tolist() == [0.0, -1.0, -1.0, 0.0, -1.0]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_text_that_is_not_announced(suffix: str, tmp_path: Path) -> None:
+    path = written(tmp_path, suffix, {**ROWS, "brand": ["zoo"] * 5})
+    with pytest.raises(DataError, match=r"brand: [^;]* number, found 'zoo'[^;]*$"):
+        read(path, like=Columns(1, ("brand",)))
+    with pytest.raises(DataError, match=r"brand: .*'zoo'.*; texts can be .* --categorical brand\)"):
+        read(path)
+    if suffix != ".parquet":
+        line = 1 if suffix == ".jsonl" else 2
+        with pytest.raises(DataError, match=rf"rows\{suffix}, line {line}, label: [^;]*'bad'$"):
+            read(written(tmp_path, suffix, {**ROWS, "label": ["bad"] * 5}))
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_frames(make: Any) -> None:
+    brands = [brand or None for brand in BRANDS]
+    data = table.from_frame(make({**ROWS, "brand": brands}), categorical=["brand"])
+    assert data.categories == (None, ("acme", "beta, inc", "zoo"), None)
+    np.testing.assert_array_equal(data.X[:, 1], CODES)
+
+
+def test_large_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled code and `csv` number alike, and blocks as they come."""
+    rows = {
+        name: [value for value in ROWS[name] * 40 if value != "beta, inc"] for name in ["brand"]
+    }
+    n = len(rows["brand"])
+    rows = {"label": [0, 1] * (n // 2), "qid": [*map(str, range(n))], "x": [*range(n)], **rows}
+    path = written(tmp_path, ".csv", rows)
+    plain = read(path, categorical=["brand"])
+    monkeypatch.setattr(delimited, "LARGE", 0)
+    monkeypatch.setattr(delimited, "PIECE", 64)
+    assert len(list(blocks(path, categorical=["brand"]))) > 3
+    fast = read(path, categorical=["brand"])
+    np.testing.assert_array_equal(fast.X, plain.X)
+    assert fast.categories == plain.categories == (None, ("acme", "zoo"))
+
+
+@given(st.lists(TEXTS, min_size=1), st.lists(TEXTS))
+def test_codes_say_their_texts(first: list[str], second: list[str]) -> None:
+    """Through learning, sorting and another vocabulary; a text that this lacks is unseen."""
+    numbering = Numbering("brand")
+    parts = [numbering.codes(first), numbering.codes(second)]
+    lists = Lists(np.concatenate(parts)[:, None], categories=(numbering.vocabulary,))
+    texts = [text if text.strip() else None for text in (*first, *second)]
+    other = Columns(1, None, None, (tuple(text for text in {*first} if text.strip()),))
+    for data in (settled(lists), lists):
+        if not (numbering.vocabulary and data.categories):
+            continue
+        said = [text_of(code, data.categories[0]) for code in data.X.ravel()]
+        assert [text if isinstance(text, str) else None for text in said] == texts
+        again = other.arrange(data)
+        expected = [text if text is None or text in first else "(unseen)" for text in texts]
+        said = [text_of(code, other.categories[0]) for code in again.X.ravel()]  # type: ignore[index]
+        assert [text if isinstance(text, str) else None for text in said] == expected
+
+
+def test_no_file_has_codes_of_texts(tmp_path: Path) -> None:
+    data = read(written(tmp_path, ".csv"), categorical=["brand"])
+    with pytest.raises(DataError, match=r"b\.csv: expected numbers, found categories"):
+        write(data, tmp_path / "b.csv")
+    with pytest.raises(DataError, match="categories: 1 entries for 2 features"):
+        Lists(np.eye(2), categories=(None,))
+    assert data.with_items(np.ones((5, 1))).categories is None
