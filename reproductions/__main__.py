@@ -51,7 +51,6 @@ STUDIES = {
     "ohsumed": Study("latent_svm", ("latent_svm_ohsumed",), ("--part", "ohsumed")),
     "coreference": Study("latent_svm", ("latent_svm_coreference",), ("--part", "coreference")),
     "motif": Study("latent_svm", ("latent_svm_motif",), ("--part", "motif")),
-    "motif-seeds": Study("latent_svm", ("latent_svm_motif_seeds",), ("--part", "motif-seeds")),
     "latent-reranking": Study("latent_reranking", ("latent_reranking",)),
     "latent-reranking-extended": Study(
         "latent_reranking", ("latent_reranking_extended",), ("--features", "extended")

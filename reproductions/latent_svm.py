@@ -64,14 +64,8 @@ PARTS = {
         Path("litbank", "coref", "conll"),
         {"n_documents": 20, "Cs": (0.1, 1.0), "correlation_Cs": (10.0,), "seeds": (0,)},
     ),
-    "motif": Part("latent_svm_motif", Path(), QUICK_MOTIF),
-    "motif-seeds": Part(
-        *("latent_svm_motif", Path(), QUICK_MOTIF, "latent_svm_motif_seeds"),
-        {
-            "lengths": (11,),
-            "multiples": (0.1, 1.0, 10.0, 100.0, 1000.0),
-            "cache": study.ROOT / "build" / "motif",
-        },
+    "motif": Part(
+        "latent_svm_motif", Path(), QUICK_MOTIF, usual={"cache": study.ROOT / "build" / "motif"}
     ),
 }
 
