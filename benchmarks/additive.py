@@ -44,7 +44,7 @@ def run(scale: float = 1.0) -> list[Row]:
     }
     with blas_threads(1):
         for each in work.values():
-            each()  # compiles
+            each()  # warms up
         timers = {"limit": products(data.X, repeats=3)}
         seconds = interleave(timers | {name: stopwatch(each) for name, each in work.items()}, TIMES)
     pairs = partial(seconds.ratio, other="limit")

@@ -26,7 +26,7 @@ def run(scale: float = 1.0) -> list[Row]:
     with blas_threads(1):
         name = f"{lists:,} lists of {CANDIDATES}, {rows.shape[1]:,} features"
         for kind, ridge in {"": None, ", ridge": 1.0}.items():
-            BoostingReranker(1, ridge=ridge).fit(*(part[:20] for part in data))  # compiles
+            BoostingReranker(1, ridge=ridge).fit(*(part[:20] for part in data))  # warms up
             start = time.perf_counter()
             history = BoostingReranker(rounds, ridge=ridge).fit(*data).history_
             seconds = time.perf_counter() - start

@@ -89,7 +89,7 @@ def _check(data: Lists, n: int) -> list[Row]:
     """A fit on so many worker processes, and what the cost model makes of it beforehand."""
     here = Counting(_cut(data, n))
     problem = _problem(here, data, n)
-    CoCoA(BCFW()).solve(_problem(Counting(_cut(data, n)), data, n), CHECKED)  # compiles
+    CoCoA(BCFW()).solve(_problem(Counting(_cut(data, n)), data, n), CHECKED)  # warms up
     CoCoA(BCFW()).solve(problem, CHECKED)
     from distributed import Client, LocalCluster
 
@@ -101,7 +101,7 @@ def _check(data: Lists, n: int) -> list[Row]:
         Cluster(client, client.scatter(_cut(data, n))) as workers,
     ):
         problem = _problem(workers, data, n)
-        CoCoA(BCFW(max_passes=1)).solve(problem, CHECKED)  # reads and compiles
+        CoCoA(BCFW(max_passes=1)).solve(problem, CHECKED)  # reads, and warms up
         wait = median(_timed(lambda: workers.ask(_nothing)) for _ in range(20))
         slow = median(_timed(lambda: workers.ask(_numbers, ANSWER)) for _ in range(5))
         spent = _timed(lambda: CoCoA(BCFW()).solve(problem, CHECKED))

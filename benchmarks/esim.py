@@ -22,7 +22,7 @@ def run(scale: float = 1.0) -> list[Row]:
     batches = _batches(max(2, round(PAIRS * scale / BATCH)))
     with blas_threads(1):
         timers = {name: _epoch(name, batches) for name in ALIGNMENTS}
-        interleave(timers, 1)  # compiles, and leaves the first steps, which are the slowest
+        interleave(timers, 1)  # warms up, and leaves the first steps, which are the slowest
         seconds = interleave(timers, EPOCHS if scale >= 1.0 else 1)
     name = f"{len(batches) * BATCH} pairs of about 10 words, {SIZE} hidden units"
     matching, sequential = (

@@ -1,6 +1,6 @@
 """Whole fits, in units of one pair of products X @ w and X.T @ c, everything on one thread.
 
-Compilation and reading are excluded; checking the input and grouping the rows are part of a fit.
+Reading is excluded; checking the input and grouping the rows are part of a fit.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _estimator(name: str, data: Lists, most: float) -> list[Row]:
         measured.fit(data.X, data.y, qid=data.qid)
         assert measured.result_.converged
 
-    fit()  # compiles
+    fit()  # warms up
     timers = {
         "limit": products(data.X, repeats=3),
         "fit": stopwatch(fit),
@@ -101,7 +101,7 @@ def _solvers(name: str, data: Lists, others: tuple[float, ...]) -> list[Row]:
             Row(label, result.passes, "passes"),
         ]
 
-    OneSlack(max_iter=1).solve(problem, C)  # compiles
+    OneSlack(max_iter=1).solve(problem, C)  # warms up
     result = rows(f"BCFW alone, C = {C:g}", partial(BCFW().solve, problem, C))
     steep = np.geomspace(0.5, 1e4, 8)
     result += rows(

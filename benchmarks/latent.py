@@ -58,7 +58,7 @@ def _inference(scale: float) -> list[Row]:
     exact, greedy = (_problem(data, inference, online=False) for inference in ("exact", "greedy"))
     scores = exact.scores(w)
     value = {}
-    for name, problem in {"exact": exact, "greedy": greedy}.items():  # compiles
+    for name, problem in {"exact": exact, "greedy": greedy}.items():  # warms up
         problem.complete(w)
         problem.cut_all(w)
         coefficients, loss = problem.respond(scores)
@@ -100,7 +100,7 @@ def _epochs(scale: float) -> list[Row]:
     data = _questions(max(3, round(QUESTIONS * scale)))
     epochs = max(2, round(EPOCHS * scale))
     problem = _problem(data, "exact", online=True)
-    Perceptron(1).solve(problem)  # compiles
+    Perceptron(1).solve(problem)  # warms up
     start = time.perf_counter()
     Perceptron(epochs).solve(problem)
     seconds = time.perf_counter() - start

@@ -29,7 +29,7 @@ def run(scale: float = 1.0) -> list[Row]:
         path = Path(folder, "data.letor")
         for kind, digits, comments in KINDS:
             generate(path, rows, digits, comments)
-            _check_equal(path)  # compiles too
+            _check_equal(path)  # warms up too
             timers = {
                 "ours": lambda: letor.read(path),
                 "theirs": lambda: _scikit_learn(path),

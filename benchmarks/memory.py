@@ -116,7 +116,7 @@ def ranker_of(kind: str) -> SVMRanker:
 
 def fit(kind: str, queries: int) -> dict[str, int]:
     warm, data = rows_of(kind, WARM), rows_of(kind, queries)
-    ranker_of(kind).fit(warm.X, warm.y, qid=warm.qid)  # compiles
+    ranker_of(kind).fit(warm.X, warm.y, qid=warm.qid)  # warms up
     extra = _extra(lambda: ranker_of(kind).fit(data.X, data.y, qid=data.qid))
     return {"data": size_of(data), "extra": extra}
 

@@ -72,7 +72,7 @@ def _training(sentences: Sequence[Sentence], scale: float) -> Iterator[Row]:
 
         return seconds
 
-    for loss in LOSSES:  # compiles
+    for loss in LOSSES:  # warms up
         DependencyParser(loss, epochs=1, device="cpu", hidden=4).fit(sentences[:8])
     seconds = interleave({loss: timer(loss) for loss in LOSSES}, 3 if scale >= 1.0 else 1)
     words = sum(map(len, sentences))

@@ -64,7 +64,7 @@ def _steps(scale: float) -> list[Row]:
         "entropy": step(lambda scores: binary_cross_entropy_with_logits(scores, labels.float())),
     }
     for function in steps.values():
-        function()  # compiles
+        function()  # warms up
     seconds = measure(steps, 15)
     name = f"a step over {len(batch)} questions with {PASSAGES} passages"
     return [
@@ -95,7 +95,7 @@ def _losses(scale: float) -> list[Row]:
         "positives": derive(lambda: smooth_ap(scores.reshape(square), relevant, POSITIVES)),
         "pairs": derive(lambda: pairwise_hinge(scores.reshape(square), relevant)),
     }
-    timers["ours"]()  # compiles
+    timers["ours"]()  # warms up
     seconds = interleave(timers, 9)
     name = f"loss and gradient, {lists} lists of {ROWS} with {POSITIVES} positives"
     return [

@@ -21,7 +21,7 @@ from didyma.ranking.problem import RankingProblem
 
 C = 100.0
 TIMES = 15
-WARM = 3  # passes that compile and fill the cache of planes
+WARM = 3  # passes that warm up and fill the cache of planes
 TARGET = 1.2
 PASS = {"float64": 0.5, "float32": 0.4}  # of a pair of float64 products
 GRADED = 2.0

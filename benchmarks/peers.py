@@ -44,7 +44,7 @@ def run(scale: float = 1.0) -> list[Row]:
     test = synthetic.dense(max(10, round(500 * scale)), seed=1)
     rows = []
     with blas_threads(1):
-        svm_map(train, test)  # compiles
+        svm_map(train, test)  # warms up
         quality = _map(test, svm_map(train, test)[1])
         rows.append(Row("SVMRanker", quality, "MAP"))
         for name, peer in PEERS.items():
@@ -66,7 +66,7 @@ def run(scale: float = 1.0) -> list[Row]:
 
 
 def _against_additive(name: str, theirs: float, train: Lists, test: Lists) -> list[Row]:
-    additive(train, test)  # compiles
+    additive(train, test)  # warms up
     ours, scores = additive(train, test)
     return [
         Row.at_least(f"{name}, time over that of AdditiveSVMRanker", theirs / ours, "x", 50),

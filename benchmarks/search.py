@@ -32,7 +32,7 @@ def run(scale: float = 1.0) -> list[Row]:
         texts, queries = Path(name, "texts.tsv"), Path(name, "queries.txt")
         write(texts, queries, n_passages)
         asked = queries.read_text().splitlines()
-        PassageIndex.build(["a storm"], Path(name, "first")).top(["storm"], K)  # compiles
+        PassageIndex.build(["a storm"], Path(name, "first")).top(["storm"], K)  # warms up
         began = time.perf_counter()
         index = PassageIndex.build(texts, Path(name, "index"), language="english")
         built = time.perf_counter() - began

@@ -43,7 +43,7 @@ class Tagged(NamedTuple):
 def run(scale: float = 1.0) -> list[Row]:
     train, test = _data(scale)
     tagger = TrigramTagger().fit(*train)
-    tagger.n_best(test.words[:1]), tagger.predict(test.words[:1])  # compiles
+    tagger.n_best(test.words[:1]), tagger.predict(test.words[:1])  # warms up
     seconds = {
         name: min(stopwatch(call)() for _ in range(TIMES))
         for name, call in {

@@ -76,7 +76,7 @@ def measure(scale: float) -> dict[str, float]:
         letor.write(data, path)
         for name, make in WORK.items():
             work = make(data, path)
-            work()  # compiles
+            work()  # warms up
             found[name] = median(stopwatch(work)() for _ in range(TIMES))
     return found
 

@@ -90,7 +90,7 @@ def _quality(scale: float) -> Iterator[Row]:
     rankers[BOOSTER] = PEERS[BOOSTER]
     for title, (train, test) in data.items():
         for name, ranker in rankers.items():
-            ranker(*(_first(part) for part in (train, test)))  # compiles
+            ranker(*(_first(part) for part in (train, test)))  # warms up
             found = ranker(train, test)
             if found is None:
                 yield Row.absent(f"{title}: {name}")
@@ -149,7 +149,7 @@ def main() -> None:
     data = synthetic.dense(int(sys.argv[1]))
     X, threads = data.X.astype(np.float32), int(sys.argv[2])
     few = 10 * 100
-    SVMRanker(n_jobs=threads).fit(X[:few], data.y[:few], qid=data.qid[:few])  # compiles
+    SVMRanker(n_jobs=threads).fit(X[:few], data.y[:few], qid=data.qid[:few])  # warms up
     y, qid = data.y, data.qid
     del data
     seconds: list[float] = []

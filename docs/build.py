@@ -147,7 +147,7 @@ SPEED = """\
   with the extended one.
 - To train on 1,000 queries of 100 rows with 136 features, LightGBM's lambdarank takes {lightgbm}
   times as long as `SVMRanker`, on one thread each. These data are linear by construction, which
-  suits us. Kernels were compiled beforehand, and the data were in memory."""
+  suits us, and were in memory."""
 
 
 def speed() -> str:
