@@ -247,6 +247,8 @@ scaled = QueryMinMaxScaler().fit_transform(X, qid=qid)
 for ranker in (SVMRanker(), AdditiveSVMRanker(bins=2)):
     ranker.fit(scaled, y, qid=qid).score(scaled, y, qid=qid)
     repr(ranker.path(scaled, y, [1.0, 2.0], qid=qid))
+scaled[0, 1] = float("nan")  # a missing value
+ranker.fit(scaled, y, qid=qid).score(scaled, y, qid=qid)
 loaded = {"sklearn", "pandas", "scipy.stats", "scipy.sparse"} & set(sys.modules)
 assert not loaded, loaded
 """

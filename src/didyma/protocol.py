@@ -314,13 +314,13 @@ def _read_rows(X: Any, finite: bool | str, sparse: bool) -> Any:
     """Rows, or None if there is anything unusual about them."""
     if sparse and is_sparse(X):
         ordinary = X.format == "csr" and X.dtype in (np.float64, np.float32) and 0 not in X.shape
-        return X if ordinary and _all_finite(X.data, finite) else None
+        return X if ordinary and all_finite(X.data, finite) else None
     rows = _as_array(X)
     if rows is None or rows.ndim != 2 or 0 in rows.shape:
         return None
     dtype = rows.dtype if rows.dtype in (np.float64, np.float32) else np.float64
     rows = np.asarray(rows, dtype=dtype, order="C" if sparse else None)
-    return rows if _all_finite(rows, finite) else None
+    return rows if all_finite(rows, finite) else None
 
 
 def _read_labels(y: Any) -> Any:
@@ -328,7 +328,7 @@ def _read_labels(y: Any) -> Any:
     if isinstance(y, str) and y == NO_LABELS:
         return y
     labels = _as_array(y)
-    return labels if labels is not None and labels.ndim == 1 and _all_finite(labels) else None
+    return labels if labels is not None and labels.ndim == 1 and all_finite(labels) else None
 
 
 def _as_array(values: Any) -> NDArray[Any] | None:
@@ -344,7 +344,7 @@ def _as_long(rows: Any, labels: Any) -> bool:
     return isinstance(labels, str) or len(labels) == rows.shape[0]
 
 
-def _all_finite(values: NDArray[Any], finite: bool | str = True) -> bool:
+def all_finite(values: NDArray[Any], finite: bool | str = True) -> bool:
     """Whether that is certain without a second array."""
     if not finite or values.dtype.kind != "f" or not values.size:
         return True

@@ -103,6 +103,7 @@ def branded(tmp_path_factory: pytest.TempPathFactory) -> Path:
             numbers.append(f"{start},{brand}")
         (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
         (folder / f"{name}-numbers.csv").write_text("\n".join(numbers) + "\n")
+    (folder / "rows.letor").write_text("1 qid:1 1:0.5\n0 qid:1 1:2\n")
     (folder / "new.csv").write_text("qid,x,brand\nq,0.5,other\nq,0.5,\nq,0.5,beta\n")
     return folder
 
@@ -120,7 +121,9 @@ def test_texts_are_categories(run: Run, branded: Path, tmp_path: Path) -> None:
     assert document["categories"] == [None, ["acme", "beta", "zoo"]]
     train = ("inspect", branded / "train.csv", "--json", "--categorical")
     assert json.loads(run(*train, "brand").stdout)["categories"] == {"brand": 3}
-    assert "--categorical" in run(*train, "brand,nope", code=1).stderr
+    assert "categorical: there is no feature 'nope'" in run(*train, "brand,nope", code=1).stderr
+    letters = ("inspect", branded / "rows.letor", "--categorical", "7")
+    assert "--categorical: there is no feature '7'" in run(*letters, code=1).stderr
     run("inspect", output, "--plot", tmp_path / "f.svg", "--data", branded / "test.csv")
     assert "acme" in (tmp_path / "f.svg").read_text()
     other, missing, beta = map(float, run("predict", output, branded / "new.csv").stdout.split())
@@ -129,6 +132,9 @@ def test_texts_are_categories(run: Run, branded: Path, tmp_path: Path) -> None:
     refused = {
         "train.csv, line 2, brand: expected a finite number, found": ("fit", branded / "train.csv"),
         "--categorical brand": ("fit", branded / "train.csv", "--bins", 8),
+        "train.csv, categorical: there is no feature 'brnd'": (
+            *("fit", branded / "train.csv", "--bins", 8, "--categorical", "brnd"),
+        ),
         "brand: held texts in training, not numbers": (
             *("predict", output, branded / "test-numbers.csv"),
         ),

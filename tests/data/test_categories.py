@@ -53,7 +53,9 @@ SUFFIXES = [".csv", ".tsv", ".jsonl", ".parquet"]
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_tables(suffix: str, tmp_path: Path) -> None:
     path = written(tmp_path, suffix)
-    data = read(path, categorical=["brand", "size", "other"])
+    with pytest.raises(DataError, match="categorical: there is no feature 'other'"):
+        read(path, categorical=["brand", "other"])
+    data = read(path, categorical=["brand", "size"])
     assert data.feature_names == ("x", "brand", "size")
     assert data.categories == (None, ("acme", "beta, inc", "zoo"), None)
     np.testing.assert_array_equal(data.X, np.column_stack([ROWS["x"], CODES, ROWS["size"]]))

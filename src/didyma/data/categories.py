@@ -144,6 +144,35 @@ def or_none(vocabularies: Iterable[Vocabulary | None]) -> Vocabularies | None:
     return each if any(vocabulary is not None for vocabulary in each) else None
 
 
+def is_frame(X: Any) -> bool:
+    """Whether this is a data frame (pandas, Polars)."""
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def category_columns(X: Any) -> dict[int, Any]:
+    """Names of a data frame's columns of categories, by their places."""
+    if not is_frame(X):
+        return {}
+    kinds = [str(dtype).partition("(")[0] for dtype in X.dtypes]
+    return {
+        place: name
+        for place, (name, kind) in enumerate(zip(X.columns, kinds))
+        if kind in ("category", "Categorical", "Enum")
+    }
+
+
+def refuse_texts(X: Any) -> None:
+    """Say which column of a data frame holds texts, and what could be done about it."""
+    for name in X.columns if is_frame(X) else ():
+        for value in X[name]:
+            if isinstance(value, str) and not are_numbers([value]):
+                raise DataError(
+                    f"expected numbers, found {value!r:.40}: texts can be categories, "
+                    f"AdditiveSVMRanker(categorical=[{name!r}])",
+                    field=f"column {name!r}",
+                )
+
+
 def number_frame(
     frame: Any, names: Iterable[Any], vocabulary_of: Mapping[Any, Vocabulary] | None = None
 ) -> tuple[Any, dict[Any, Vocabulary]]:

@@ -226,6 +226,12 @@ class Columns:
                 raise DataError(f"there is no feature {label!r}", field=field)
         return tuple(place_of[label] for label in wanted)
 
+    @property
+    def coded(self) -> dict[int, str]:
+        """The labels of columns that have codes for texts, by their places."""
+        labels = self.labels if self.categories else []
+        return {place: labels[place] for place, texts in enumerate(self.categories or ()) if texts}
+
     def remember(self, estimator: Any) -> None:
         """Make these the features that a fitted estimator asks for."""
         estimator.n_features_in_ = self.count

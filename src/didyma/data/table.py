@@ -99,11 +99,10 @@ class TableOptions:
             raise DataError(problem, field=again)
         if "" in features:
             raise DataError(f"column {list(names).index('') + 1} has no name", field="header")
-        numberings = {
-            name: Numbering(name, vocabulary)
-            for name, vocabulary in self.vocabularies.items()
-            if name in features
-        }
+        for name in self.vocabularies:
+            if name not in features:
+                raise DataError(f"there is no feature {name!r}", field="categorical")
+        numberings = {name: Numbering(name, texts) for name, texts in self.vocabularies.items()}
         return TableLayout(label, self.qid, docid, tuple(features), numberings)
 
     @contextmanager

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data.categories import NUMBERS_FOUND, number_frame, or_none
+from didyma.data.categories import NUMBERS_FOUND, is_frame, number_frame, or_none
 from didyma.data.lists import Lists, group_rows
 from didyma.data.matrix import Columns, Matrix
 from didyma.errors import DataError, check_choice
@@ -26,7 +26,6 @@ from didyma.ranking.fitters import Fitter, HingeFitter
 from didyma.ranking.interactions import rank_pairs
 from didyma.ranking.problem import RankingProblem
 from didyma.ranking.ramp import uncut
-from didyma.ranking.ranker import is_frame
 from didyma.ranking.svm import SVMRanker
 from didyma.values import is_whole
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data.categories import Vocabularies, are_numbers
+from didyma.data.categories import Vocabularies, category_columns, refuse_texts
 from didyma.data.lists import Groups, Lists, group_rows, judgements
 from didyma.data.matrix import Columns, Matrix, as_csr, is_sparse
 from didyma.errors import DataError, warn
@@ -19,7 +19,7 @@ from didyma.learning.monitor import EvalSets, Learner, Monitor
 from didyma.learning.scoring import BLOCK, linear_scores
 from didyma.learning.solution import Callback, Result, Solution
 from didyma.model import Savable, Saved
-from didyma.protocol import Estimator, check_is_fitted, validate_data
+from didyma.protocol import Estimator, all_finite, check_is_fitted, validate_data
 from didyma.ranking.losses import ItemwiseLoss, parse_loss
 from didyma.ranking.problem import trainable_queries
 
@@ -197,7 +197,8 @@ class Ranker(Savable, Estimator):
         Without ``check`` the numbers in X are not looked at.
         """
         finite = check and ("allow-nan" if self._allows_missing else True)
-        X = self._read_categories(X, category_columns(X), reset)
+        columns = X.features.coded if isinstance(X, Lists) else category_columns(X)
+        X = self._read_categories(X, columns, reset)
         data = None
         if isinstance(X, Lists):
             data = X if reset else Columns.of(self).arrange(X)
@@ -209,7 +210,7 @@ class Ranker(Savable, Estimator):
                 self, rows, reset=reset, finite=finite, sparse=True, named=named, **judged
             )
         except ValueError as error:  # scikit-learn's, whose first line says what is wrong
-            _refuse_texts(rows)
+            refuse_texts(rows)
             raise DataError(str(error)) from None
         if reset and data is None:
             self.zero_based_in_ = None
@@ -266,16 +267,18 @@ class Ranker(Savable, Estimator):
             self._check_numbers(rows)
         return rows, grades
 
-    def _check_numbers(self, X: Matrix) -> None:
-        from sklearn.utils.validation import assert_all_finite
+    def _check_numbers(self, X: Any) -> None:
+        values = X.data if is_sparse(X) else X
+        if not all_finite(values, "allow-nan" if self._allows_missing else True):
+            from sklearn.utils.validation import assert_all_finite  # which says what is wrong
 
-        name = type(self).__name__
-        try:
-            assert_all_finite(
-                X, allow_nan=self._allows_missing, estimator_name=name, input_name="X"
-            )
-        except ValueError as error:
-            raise DataError(str(error)) from None
+            name = type(self).__name__
+            try:
+                assert_all_finite(
+                    X, allow_nan=self._allows_missing, estimator_name=name, input_name="X"
+                )
+            except ValueError as error:
+                raise DataError(str(error)) from None
         check_magnitude(X, getattr(self, "feature_names_in_", None))
 
     def _read_evaluation(
@@ -507,35 +510,3 @@ def warn_of_halving() -> None:
                 UserWarning,
             )
             return
-
-
-def category_columns(X: Any) -> dict[int, Any]:
-    """Names of the columns of categories of lists or a data frame, by their places."""
-    if isinstance(X, Lists):
-        labels = X.features.labels if X.categories else []
-        return {place: labels[place] for place, texts in enumerate(X.categories or ()) if texts}
-    if not is_frame(X):
-        return {}
-    kinds = [str(dtype).partition("(")[0] for dtype in X.dtypes]
-    return {
-        place: name
-        for place, (name, kind) in enumerate(zip(X.columns, kinds))
-        if kind in ("category", "Categorical", "Enum")
-    }
-
-
-def is_frame(X: Any) -> bool:
-    """Whether this is a data frame (pandas, Polars)."""
-    return hasattr(X, "columns") and hasattr(X, "dtypes")
-
-
-def _refuse_texts(X: Any) -> None:
-    """Say which column of a data frame holds texts, and what could be done about it."""
-    for name in X.columns if is_frame(X) else ():
-        for value in X[name]:
-            if isinstance(value, str) and not are_numbers([value]):
-                raise DataError(
-                    f"expected numbers, found {value!r:.40}: texts can be categories, "
-                    f"AdditiveSVMRanker(categorical=[{name!r}])",
-                    field=f"column {name!r}",
-                )
