@@ -15,9 +15,9 @@ SANITIZERS := ASAN_OPTIONS=detect_leaks=0:alloc_dealloc_mismatch=0:allocator_may
 	UBSAN_OPTIONS=print_stacktrace=1 LD_PRELOAD="$$($(LIBRARY)=libasan.so) $$($(LIBRARY)=libstdc++.so.6)"
 
 # What other versions are tested by, without PyTorch: data, files, measures, learners, rerankers.
-TORCHLESS := tests/cli/test_commands.py tests/data tests/learning tests/metrics tests/nbest tests/polytope \
-	tests/ranking tests/structures tests/text tests/model/test_container.py tests/model/test_fields.py \
-	tests/model/test_predictor.py
+TORCHLESS := tests/cli/test_checkpointing.py tests/cli/test_commands.py tests/data tests/learning \
+	tests/metrics tests/nbest tests/polytope tests/ranking tests/structures tests/text \
+	tests/model/test_container.py tests/model/test_fields.py tests/model/test_predictor.py
 BUILDERS := cmake editables hatchling nanobind ninja numpy
 COMPILER = $(if $(shell command -v $${CXX:-c++} g++ clang++),,ziglang)
 NO_COMPILER = { echo "no C++ compiler, and none from the package index: install g++ or clang++" >&2; exit 1; }

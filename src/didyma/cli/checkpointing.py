@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, get_args
 
 import typer
 
@@ -57,10 +57,11 @@ class Checkpointing:
         if not folder.resolve().parent.is_dir():
             raise DataError("cannot be made, as the folder around it does not exist", path=folder)
         flags = {parameter.name: parameter.opts[0] for parameter in self.context.command.params}
+        hints = self.context.command.callback.__annotations__
         identity: dict[str, Any] = {
             flags[name]: value
             for name, value in self.context.params.items()
-            if not (name in FREE or value is None or is_path(value))
+            if not (name in FREE or value is None or _is_path(hints[name]))
         }
         identity |= {name: partial(fingerprint, value) for name, value in data.items()}
         saved = Checkpoint(folder, identity, every=self.checkpoint_every, resume=self.resume)
@@ -75,8 +76,6 @@ class Checkpointing:
             print_message(f"{folder}: --resume goes on from here")
 
 
-def is_path(value: Any) -> bool:
+def _is_path(hint: Any) -> bool:
     """Whether an option is a file, or files: a run that goes on knows them by what they hold."""
-    return isinstance(value, Path) or (
-        isinstance(value, (list, tuple)) and any(isinstance(part, Path) for part in value)
-    )
+    return hint is Path or any(map(_is_path, get_args(hint)))
