@@ -161,7 +161,9 @@ def modules_after(code: str) -> set[str]:
     return set(output.stdout.splitlines()[-1].split())
 
 
-HEAVY = {"ir_measures", "numpy", "pandas", "pyarrow", "rich", "scipy", "sklearn", "torch"}
+HEAVY = {
+    *("ir_measures", "numpy", "pandas", "pyarrow", "pydantic", "rich", "scipy", "sklearn", "torch")
+}
 MODELS = {
     "plain": lambda: SVMRanker(C=1.0),
     "scaled": lambda: make_pipeline(StandardScaler(), SVMRanker(C=1.0)),
