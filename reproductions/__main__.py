@@ -68,7 +68,7 @@ STUDIES = {
         "sparsemap_models", ("sparsemap_alignment",), ("--part", "nli", "--seeds", "5")
     ),
     "alignment-sgd": Study(
-        "sparsemap_models", ("sparsemap_alignment_sgd",), ("--part", "nli", "--sgd")
+        "sparsemap_models", ("sparsemap_alignment_sgd",), ("--part", "nli", "--sgd", "--seeds", "2")
     ),
     "decisions": Study(
         "decisions",

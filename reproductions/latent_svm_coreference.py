@@ -3,10 +3,10 @@
     python -m reproductions.latent_svm --part coreference    some tens of minutes
 
 The paper's MUC6 is not free; this is LitBank, with gold mentions: of its 100 documents in the order
-of their file names the first 80 are for training, the next 10 for choosing C and r, the last 10 for
-testing. C is chosen by the dev CoNLL measure. Features are those of
-`didyma.applications.coreference.mentions`.
-Differences between models come with intervals of the paired bootstrap over test documents.
+of their file names the first 80 are for training, the next 10 for choosing C, the last 10 for
+testing. C is chosen by the dev CoNLL measure, for each r. Features are those of
+`didyma.applications.coreference.mentions`. Differences between models come with intervals of the
+paired bootstrap over test documents.
 """
 
 from __future__ import annotations

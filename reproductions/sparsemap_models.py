@@ -30,7 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = study.Arguments(__doc__, "quick", "seeds", parts=PARTS)
     parser.add_argument("--full", action="store_true", help="all data, the sizes of the paper")
     parser.add_argument(
-        "--sgd", action="store_true", help="train nli by SGD with the paper's rates and decay"
+        "--sgd",
+        action="store_true",
+        help="train nli by SGD, the paper's largest rate and its decay",
     )
     parser.add_argument(
         "--cache", type=Path, default=study.ROOT / "build", metavar="FOLDER", help="of results"

@@ -18,8 +18,8 @@ from typing import Any
 
 from didyma.errors import DataError
 from reproductions import study
-from reproductions.svmmap_functions import FUNCTION_MODELS, reproduce_functions
-from reproductions.svmmap_models import LETOR_MODELS, REFERENCE, ROBUST_MODELS, Model
+from reproductions.svmmap_functions import reproduce_functions
+from reproductions.svmmap_models import LETOR_MODELS, REFERENCE, ROBUST_MODELS, YUE_MODELS, Model
 from reproductions.svmmap_mq2008 import mq2008_tables, reproduce_mq2008
 from reproductions.svmmap_trials import reproduce_robust, trial_tables
 
@@ -39,7 +39,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     parser = study.Arguments(__doc__, "seed", "json", parts=TABLES)
     parser.add_argument("--trials", type=int, default=50, help="tens keep the roles balanced")
-    parser.add_argument("--grams", action="store_true", help="functions over n-grams too")
     names = sorted({model.name for model in (*ROBUST_MODELS, *LETOR_MODELS)})
     parser.add_argument("--models", nargs="+", choices=names, help="SVMmap and these only")
     return parser.run(arguments, reproduce)
@@ -55,11 +54,9 @@ def reproduce(options: argparse.Namespace) -> None:
         folder = options.data / "robust03"
         results["robust"] = reproduce_robust(folder, models, options.trials, options.seed)
     if "functions" in options.parts:
-        models = select(FUNCTION_MODELS, options.models)
+        models = select(YUE_MODELS, options.models)
         folder = options.data / "rerank"
-        results["functions"] = reproduce_functions(
-            folder, models, options.trials, options.seed, options.grams
-        )
+        results["functions"] = reproduce_functions(folder, models, options.trials, options.seed)
     if "mq2008" in options.parts:
         models = select(LETOR_MODELS, options.models)
         results["mq2008"] = reproduce_mq2008(options.data / "mq2008", models)

@@ -1,7 +1,8 @@
 """The retrieval functions of Yue et al. (2007), Tables 6 and 9: five formulas over three indices.
 
-The paper takes them from Indri with its defaults, over a web corpus that is not free. Here they are
-formulas over the abstracts of Cranfield and Vaswani, and each gives a run of its best documents.
+The paper takes them from Indri with its defaults, over a web corpus that is not free; it prints
+neither formulas nor constants. Here they are formulas over the abstracts of Cranfield and Vaswani,
+and each gives a run of its best documents.
 With tf and qtf how often a term is in a document and in the query, of N documents df having it:
 
     cosine          cos of (1 + log tf) idf and (1 + log qtf) idf
@@ -28,10 +29,9 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from didyma.data import trec
 from didyma.text.features.languages import stems_of, stop_words
-from reproductions.svmmap_models import YUE_MODELS, Model, Vector
+from reproductions.svmmap_models import Model, Vector
 from reproductions.svmmap_trials import N_TOPICS, Collection, run_settings
 
-FUNCTION_MODELS: Sequence[Model] = YUE_MODELS
 COLLECTIONS = {"cranfield": "aerodynamics", "vaswani": "physics abstracts"}
 DEPTH = 1000  # documents of a run
 GRAM = 4  # characters
@@ -63,7 +63,7 @@ def grams(text: str) -> list[str]:
     ]
 
 
-# Indices of each setting: those of the paper, and on request its third replaced by n-grams.
+# Indices of each setting: those of the paper, and its third replaced by n-grams.
 SETTINGS: Mapping[str, Mapping[str, Analyzer]] = {
     "Words, stems, stems without stop words": {
         "words": words,
@@ -205,11 +205,11 @@ def _qrels(path: Path, drawn: NDArray[Any]) -> trec.Qrels:
 
 
 def reproduce_functions(
-    folder: Path, models: Sequence[Model], n_trials: int, seed: int, with_grams: bool = False
+    folder: Path, models: Sequence[Model], n_trials: int, seed: int
 ) -> dict[str, Any]:
     """Both collections with the functions of each setting."""
     settings = [
         (title, [(collection, None) for collection in read_collections(folder, analyzers, seed)])
-        for title, analyzers in list(SETTINGS.items())[: 2 if with_grams else 1]
+        for title, analyzers in SETTINGS.items()
     ]
     return run_settings(settings, models, n_trials, seed)

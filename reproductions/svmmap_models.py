@@ -204,9 +204,6 @@ def against(row: Mapping[str, Any]) -> str:
     return f"{row['wins']}/{row['losses']}{' **' if row['p'] < 0.05 else ''}"
 
 
-# Tables 7, 8, 10 and 11: MAP and W/L for TREC 9 and TREC 10, with all submissions and without the
-
-
 def three(value: float) -> str:
     """A share with three decimals."""
     return f"{value:.3f}".removeprefix("0")

@@ -151,6 +151,9 @@ def test_only_marked_sections_are_replaced(tmp_path):
     with pytest.raises(DataError, match="two: begin"):
         replace_sections(page, {"one": "newer", "two": "new"})
     assert "newer" not in page.read_text()
+    page.write_text(2 * page.read_text())
+    with pytest.raises(DataError, match="one: end -->, each once"):
+        replace_sections(page, {"one": "newer"})
 
 
 @given(

@@ -445,15 +445,15 @@ def _opened(place: PathName, path: PathName, mode: str) -> Iterator[IO[Any]]:
 def replace_sections(path: PathName, sections: Mapping[str, str]) -> None:
     """Rewrite a document: what stands between ``<!-- name: begin -->`` and ``<!-- name: end -->``.
 
-    All sections are replaced or, where a mark is missing, none.
+    All sections are replaced or, where a mark is missing or stands twice, none.
     """
     document = Path(path).read_text(encoding="utf-8")
     for name, text in sections.items():
         begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
         before, found, rest = document.partition(begin)
         _, closed, after = rest.partition(end)
-        if not (found and closed):
-            raise DataError(f"expected the marks {begin} and {end}", path=path)
+        if not (found and closed) or begin in rest:
+            raise DataError(f"expected the marks {begin} and {end}, each once", path=path)
         document = f"{before}{begin}\n{text}\n{end}{after}"
     with replace_when_done(path) as file:
         file.write(document)

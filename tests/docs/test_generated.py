@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import runpy
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import ROOT
+from tests.docs.blocks import ROOT, name_of
+from tests.docs.test_links import PAGES
 
 
 def test_the_command_line_reference_is_up_to_date() -> None:
@@ -19,6 +21,15 @@ def test_the_command_line_reference_is_up_to_date() -> None:
     build = runpy.run_path(str(ROOT / "docs" / "build.py"))
     written = (ROOT / "docs" / "cli.md").read_text()
     assert build["command_line"]() == written, "run: python docs/build.py cli"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_section_has_one_beginning_and_one_end(page: Path) -> None:
+    text = page.read_text()
+    begun = re.findall(r"^<!-- (?!prints )(\w+)(?:: begin)? -->$", text, re.MULTILINE)
+    ended = re.findall(r"^<!-- (?:/(\w+)|(\w+): end) -->$", text, re.MULTILINE)
+    assert begun == [one or other for one, other in ended]
+    assert len(begun) == len(set(begun))
 
 
 def test_every_target_of_the_makefile_says_what_it_does() -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import re
+import shlex
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -15,6 +19,18 @@ MODULES = sorted({each.module for each in every.STUDIES.values()} - {"rerank"})
 NEED_DATA = sorted(set(MODULES) - {"sparsemap_solvers", "decisions"})
 QUICK = sorted(set(NEED_DATA) - {"grades", "additive", "svmmap", "latent_reranking_variants"})
 
+COMMANDS = sorted(
+    {
+        command.strip()
+        for folder, kind in (("docs", "*.md"), ("reproductions", "*"))
+        for page in (study.ROOT / folder).rglob(kind)
+        if page.suffix in (".md", ".py")
+        for command in re.findall(
+            r'(?<!")python -m reproductions\b(?:(?!  |[`#\n]).)*', page.read_text()
+        )
+    }
+)
+
 
 @pytest.mark.parametrize("module", MODULES)
 def test_help_begins_with_the_paper_and_the_commands(module, capsys):
@@ -22,6 +38,22 @@ def test_help_begins_with_the_paper_and_the_commands(module, capsys):
         import_module(f"reproductions.{module}").main(["--help"])
     assert ended.value.code == 0
     assert f"python -m reproductions.{module}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_of_pages_are_understood(command, monkeypatch):
+    understand = argparse.ArgumentParser.parse_args
+
+    def stop(parser, arguments=None):
+        understand(parser, arguments)
+        raise InterruptedError
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", stop)
+    _, _, module, *arguments = shlex.split(command)
+    monkeypatch.setattr(sys, "argv", [module, *arguments])
+    module = "reproductions.__main__" if module == "reproductions" else module
+    with pytest.raises(InterruptedError):
+        import_module(module).main()
 
 
 @pytest.mark.parametrize("module", NEED_DATA)

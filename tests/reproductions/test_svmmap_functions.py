@@ -44,17 +44,10 @@ def by_definition(name: str, query: str, text: str) -> float:
         return sum(q.count(t) * saturated(t, 1.0, 0.3) * idf[t] ** 2 for t in shared)
     if name == "Okapi":
         return sum(
-            *(
-                [
-                    8
-                    * q.count(t)
-                    / (7 + q.count(t))
-                    * 2.2
-                    * saturated(t, 1.2, 0.75)
-                    * log((n - df[t] + 0.5) / (df[t] + 0.5))
-                    for t in shared
-                ],
-            )
+            (8 * q.count(t) / (7 + q.count(t)))
+            * (2.2 * saturated(t, 1.2, 0.75))
+            * log((n - df[t] + 0.5) / (df[t] + 0.5))
+            for t in shared
         )
     share = {t: total[t] / sum(total.values()) for t in total}
     known = [t for t in q if t in total]
@@ -94,7 +87,7 @@ def test_a_trial_in_small(
 ) -> None:
     monkeypatch.setattr(svmmap_trials, "CS", (0.1, 1.0))
     monkeypatch.setattr(functions, "COLLECTIONS", {"cranfield": "aerodynamics"})
-    found = functions.reproduce_functions(shared_data / "rerank", YUE_MODELS[:1], 1, 0, True)
+    found = functions.reproduce_functions(shared_data / "rerank", YUE_MODELS[:1], 1, 0)
     text = svmmap_trials.trial_tables(found)
     assert "| paper: TREC 9 MAP | W/L      |" in text
     for setting in found["settings"]:

@@ -146,7 +146,7 @@ def fit(
 
     didyma nbest fit train.jsonl --dev dev.jsonl -o low-rank.safetensors
 
-    didyma nbest fit train.jsonl --dev dev.jsonl --set tau=0.5,0.9
+    didyma nbest fit train.jsonl --dev dev.jsonl --set tau=0.01,0.1
     --set n_components=25,50
 
     didyma nbest fit train.nbest --inputs train.de --references train.en

@@ -55,10 +55,12 @@ def test_C_is_chosen_on_dev(run: Run, tales: Path, tmp_path: Path, model: str) -
     record = json.loads(found.stdout)
     values = {(one["C"], one["r"]): one["dev"] for one in record["candidates"]}
     assert {C for C, _ in values} == {0.0001, 1.0}
-    assert {r for _, r in values} == ({0.1, 1.0} if model == "latent" else {0.1})
+    assert {r for _, r in values} == ({0.1, 1.0} if model == "latent" else {None})
     assert record["dev"]["conll"] == max(values.values())
     resolver = CoreferenceResolver.load(output)
-    assert values[resolver.C, resolver.r] == max(values.values())
+    chosen = resolver.C, resolver.r if model == "latent" else None
+    assert values[chosen] == max(values.values())
+    assert ("r=" in found.stderr) == (model == "latent")
     assert resolver.model == model
     documents = [d for path in coreference.find(tales / "test") for d in coreference.read(path)]
     assert resolver.score(documents) == pytest.approx(record["dev"]["conll"])
@@ -89,5 +91,6 @@ def test_mistakes_are_one_line(run: Run, tales: Path, tmp_path: Path) -> None:
     alone.write_text("#begin document (x); part 0\nx 0 0 a (1)\n\n#end document\n")
     found = run("coref", "fit", alone, "-o", tmp_path / "m", code=1)
     assert "two mentions at least" in found.stderr
-    for wrong in (("--C", "0"), ("--C", "1,2"), ("--r", "0"), ("--r", "1,2")):
+    penalty = ("--model-type", "correlation", "--r", "0.5")
+    for wrong in (("--C", "0"), ("--C", "1,2"), ("--r", "0"), ("--r", "1,2"), penalty):
         run("coref", "fit", tales / "train", *wrong, code=2)

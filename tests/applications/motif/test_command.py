@@ -65,5 +65,8 @@ def test_mistakes_are_told_in_one_line(run: Run, fasta: Path, tmp_path: Path) ->
     assert "would be overwritten" in found.stderr
     found = run("motif", "fit", pos, "--negatives", neg, "--C", "-1", "-o", output, code=1)
     assert "C: expected a positive number" in found.stderr
+    found = run("motif", "fit", pos, "--negatives", neg, "--logo", "a.txt", "-o", output, code=1)
+    assert "a.txt: expected a name that ends in .png, .svg or .pdf" in found.stderr
+    assert not output.exists()
     assert "Missing option" in run("motif", "fit", pos, code=2).stderr
     assert "not a model file" in run("motif", "scan", neg, pos, code=1).stderr

@@ -11,6 +11,7 @@ from tests.applications.motif.conftest import MOTIF
 from didyma.applications.motif.fasta import read
 from didyma.applications.motif.finder import MotifFinder
 from didyma.applications.motif.gibbs import GibbsMotifSampler
+from didyma.errors import NothingLearnedWarning
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,13 @@ def test_scan_finds_both_strands() -> None:
     assert [hit.start for hit in both.scan(text, 2.0, best=True)] == [5]
     assert finder.sites(["ACG"]) == [None]
     assert finder.predict(["ACG", text]).tolist() == [-1, 1]
+
+
+def test_zero_weights_are_told(fasta: Path) -> None:
+    sequences = [record.sequence for record in read(fasta / "pos.fa")]
+    with pytest.warns(NothingLearnedWarning, match="sampled sites"):
+        finder = MotifFinder(4, n_restarts=2).fit(sequences * 2, np.repeat([1, -1], 40))
+    assert finder.result_.value == pytest.approx(finder.C)
 
 
 def test_labels_are_needed() -> None:

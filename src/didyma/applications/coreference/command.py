@@ -15,6 +15,7 @@ from didyma.report import aligned, decimal, listed
 
 if TYPE_CHECKING:
     from didyma.applications.coreference.reader import Document
+    from didyma.applications.coreference.resolver import CoreferenceResolver
     from didyma.learning.solution import Progress
 
 app = cli.group(
@@ -35,7 +36,7 @@ app = cli.group(
 
 DATA = "CoNLL-2012 style file with mentions in its last column, or a folder of such."
 EVERY = 10  # cuts between lines
-
+R = "0.1"
 
 Measure = Literal["conll", "muc", "b_cubed", "ceaf_m", "ceaf_e"]
 RESOLVER = cli.ParametersOf(
@@ -50,7 +51,7 @@ def fit(
     *,
     train: Annotated[Path, options.argument("TRAIN", DATA)],
     output: options.Output = Path("coref.didyma.safetensors"),
-    dev: Annotated[Path | None, options.file("Held-out documents, to choose C by.")] = None,
+    dev: Annotated[Path | None, options.file("Held-out documents, to choose C and r by.")] = None,
     measure: Annotated[Measure, typer.Option(help="F1 on --dev.")] = "conll",
     C: Annotated[
         str,
@@ -68,7 +69,7 @@ def fit(
             "several values, as 0.01,0.1,1, the best on --dev is kept, with each C.",
             "--r",
         ),
-    ] = "0.1",
+    ] = R,
     parameters: Annotated[dict[str, Any], RESOLVER],
     jobs: options.Jobs = None,
     checkpointing: cli.Checkpointing,
@@ -89,8 +90,9 @@ def fit(
     """
     Cs = options.read_Cs(C, dev)
     penalties = options.read_Cs(r, dev, "r")
-    if len(penalties) > 1 and parameters["model"] != "latent":
-        raise typer.BadParameter("only --model-type latent has one to choose", param_hint="--r")
+    is_latent = parameters["model"] == "latent"
+    if r != R and not is_latent:
+        raise typer.BadParameter("only --model-type latent has one", param_hint="--r")
     cli.check_output(output, train, dev)
     documents = _read(train)
     held_out = [] if dev is None else _read(dev)
@@ -109,14 +111,14 @@ def fit(
 
     def fits() -> Iterator[CoreferenceResolver]:
         for value, penalty in product(Cs, penalties):
-            callback = _reporter(f"C={value:<8g}r={penalty:<8g}", parameters["model"])
-            resolver = CoreferenceResolver(value, penalty, **parameters, callback=callback)
+            resolver = CoreferenceResolver(value, penalty, **parameters)
+            resolver.callback = _reporter(resolver)
             yield resolver.fit_pairs(examples, labels)
 
     def judge(resolver: CoreferenceResolver) -> float:
         score = _evaluate(held_out, resolver.predict_pairs(unseen))[measure]
         value = float(score if measure == "conll" else score.f1)
-        cli.print_message(f"C={resolver.C:<8g}r={resolver.r:<8g}dev {measure} {decimal(value)}")
+        cli.print_message(f"{_label(resolver)}dev {measure} {decimal(value)}")
         return value
 
     with checkpointing.saving(output, TRAIN=documents, dev=held_out):
@@ -138,8 +140,7 @@ def fit(
         )
     else:
         lines = {
-            "model": f"{best.model}, C {best.C:g}"
-            + (f", r {best.r:g}" if best.model == "latent" else ""),
+            "model": f"{best.model}, C {best.C:g}" + (f", r {best.r:g}" if is_latent else ""),
             "objective": f"{best.result_.value:.6g} ({best.result_.status})",
             **({} if on_dev is None else {f"dev {measure}": decimal(on_dev)}),
             "saved to": str(output),
@@ -247,9 +248,16 @@ def _read(path: Path) -> list[Document]:
     return documents
 
 
-def _reporter(fit: str, model: str) -> Any:
+def _label(resolver: CoreferenceResolver) -> str:
+    """What lines on stderr begin with."""
+    penalty = f"r={resolver.r:<8g}" if resolver.model == "latent" else ""
+    return f"C={resolver.C:<8g}{penalty}"
+
+
+def _reporter(resolver: CoreferenceResolver) -> Any:
     """Lines on stderr, one a round, or one for some cuts."""
-    name, every = ("round", 1) if model == "latent" else ("cut", EVERY)
+    fit = _label(resolver)
+    name, every = ("round", 1) if resolver.model == "latent" else ("cut", EVERY)
 
     def report(progress: Progress) -> None:
         if progress.n_iter % every == 0:
@@ -271,7 +279,7 @@ def _summary(resolver: Any, on_dev: float | None) -> dict[str, Any]:
     result = resolver.result_
     return {
         "C": resolver.C,
-        "r": resolver.r,
+        "r": resolver.r if resolver.model == "latent" else None,
         "model_type": resolver.model,
         "objective": result.value,
         "status": result.status,

@@ -78,7 +78,7 @@ def fit(
     background_weight: Annotated[float, options.number("Weight of each of these.", min=0)] = 0.02,
     parameters: Annotated[dict[str, Any], FINDER],
     meme: Annotated[Path | None, options.file("Write the motif for MEME tools.")] = None,
-    logo: Annotated[Path | None, options.file("Draw a sequence logo, .svg or .png.")] = None,
+    logo: Annotated[Path | None, options.file("Draw a sequence logo, .png, .svg or .pdf.")] = None,
     jobs: options.Jobs = None,
     checkpointing: cli.Checkpointing,
     as_json: options.Json = False,
@@ -102,7 +102,10 @@ def fit(
     from didyma import model
     from didyma.applications.motif.finder import MotifFinder
     from didyma.applications.motif.meme import save_logo, write
+    from didyma.report.plots import check_picture
 
+    if logo is not None:
+        check_picture(logo)
     start = time.perf_counter()
     groups = [_read(positives, parameters["length"]), _read(negatives)]
     groups += [_read(background)] if background is not None else []

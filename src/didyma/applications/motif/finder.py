@@ -17,6 +17,7 @@ from didyma.applications.motif.task import DNA, MotifTask, Site, Windows
 from didyma.checkpoints import array_of, remember
 from didyma.errors import check_choice
 from didyma.learning import CCCP, inner_solver
+from didyma.learning.monitor import gain_over_zero, warn_of_zero
 from didyma.learning.solution import Callback, Progress, Result, check_C
 from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, check_is_fitted, check_random_state
@@ -159,12 +160,14 @@ class MotifFinder(Savable, Estimator):
             )
             stopped = solution.result.status in ("interrupted", "stopped")
             if not self.objectives_ or (not stopped and trace[-1] < min(self.objectives_)):
-                self.coef_, self.objective_trace_ = solution.w, trace
-                self.result_ = solution.result
+                kept, self.objective_trace_ = solution, trace
             if stopped:
                 break
             self.objectives_.append(trace[-1])
             self.n_rounds_.append(solution.result.n_iter)
+        self.coef_, self.result_ = kept.w, kept.result
+        if gain_over_zero(problem, self.C, kept, self.tol) <= self.tol:
+            warn_of_zero(self.tol, "begin at sampled sites, or try more runs or another C")
         bases = np.bincount(np.concatenate(codes), minlength=5)[:4].astype(np.float64) + 1.0
         self.frequencies_ = bases / bases.sum()
         windows = self.task.windows([x for x, sign in zip(codes, signs) if sign > 0])

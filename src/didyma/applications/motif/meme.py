@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from didyma import DataError
 from didyma.applications.motif.fasta import BASES
-from didyma.files import PathName, format_suffix, replace_when_done
-from didyma.report.plots import as_picture, require_matplotlib
+from didyma.files import PathName, replace_when_done
+from didyma.report.plots import require_matplotlib, write_picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -140,7 +140,7 @@ def logo(motif: Motif) -> Figure:
 
 
 def save_logo(motif: Motif, path: PathName) -> None:
-    """Draw a motif into a file, whole or not at all: SVG, or PNG if the name says so.
+    """Draw a motif into a .png, .svg or .pdf, whole or not at all.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -150,10 +150,7 @@ def save_logo(motif: Motif, path: PathName) -> None:
     >>> "<svg" in path.read_text()
     True
     """
-    kind = ".png" if format_suffix(path) == ".png" else ".svg"
-    contents = as_picture(logo(motif), kind)
-    with replace_when_done(path, "wb") as file:
-        file.write(contents)
+    write_picture(logo(motif), path)
 
 
 def _letter(base: str) -> Any:
