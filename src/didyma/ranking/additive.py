@@ -229,14 +229,18 @@ class AdditiveSVMRanker(SVMRanker):
 
     def _shrunk(self, binned: Any) -> Binned:
         """The same rows, whose weights are slopes and steps around a line, if there is one."""
-        if self.line_ == NONE:
-            return cast("Binned", binned)
+        return replace(binned, **self._shape(self.line_))
+
+    def _shape(self, line: str) -> dict[str, Vector]:
+        """Units and rises of `Binned` that make it so."""
+        if line == NONE:
+            return {}
         if not 0.0 <= self.roughness < np.inf:
             raise DataError(
                 f"expected a number from 0 on, found {self.roughness!r}", field="roughness"
             )
-        units, rises = shrinkage(self.bins_, self.mass_, self.roughness, self.line_)
-        return replace(binned, units=units, rises=rises)
+        units, rises = shrinkage(self.bins_, self.mass_, self.roughness, line)
+        return {"units": units, "rises": rises}
 
     def _solve(self, fitter: Fitter, evaluation: EvalSets) -> None:
         super()._solve(fitter, evaluation)
@@ -252,12 +256,13 @@ class AdditiveSVMRanker(SVMRanker):
         """C and the line; what is not given is cross-validated, without the cut-off of a loss."""
         factor = self._factor()
         lines, Cs = self._lines(), CS if self.C is None else (check_C(self.C) / factor,)
-        values = None
+        values, shapes = None, [self._shape(line) for line in lines]
 
         def fit(train: Lists, test: Lists) -> Iterator[Vector]:
-            for self.line_ in lines:
-                fitter, rows = self._convex(train, train.X), self._shrunk(test.X)
-                yield from (rows @ self._weights(fitter, C) for C in Cs)
+            for shape in shapes:
+                rows, held_out = (replace(cast("Any", part.X), **shape) for part in (train, test))
+                fitter = self._convex(train.with_items(rows))
+                yield from (held_out @ self._weights(fitter, C) for C in Cs)
 
         if len(settings := list(product(lines, Cs))) > 1:
             values = cross_validate(design, self._trainable(design), self.judged_by(), fit)
@@ -275,12 +280,11 @@ class AdditiveSVMRanker(SVMRanker):
         """How much larger C is with the bound than with the hinge."""
         return RAMP_FACTOR if self._bound() == "ramp" else 1.0
 
-    def _convex(self, lists: Lists, binned: Any) -> Fitter:
+    def _convex(self, design: Lists) -> Fitter:
         """What fits these rows by the hinge: of the loss, or where the bound is the ramp, uncut."""
         loss, feature_map = self._loss(), parse_feature_map(self.feature_map)
         if self._bound() == "ramp":
             loss, feature_map = uncut(loss), Pairwise()
-        design = lists.with_items(self._shrunk(binned))
         return HingeFitter(self._problem(design, RankingProblem, loss, feature_map))
 
     def _weights(self, fitter: Fitter, C: float | None = None) -> Vector:
@@ -331,7 +335,7 @@ class AdditiveSVMRanker(SVMRanker):
         Monotone columns are not crossed, as a pair could break their promise.
         """
         binned: Any = design.X
-        fitter = self._convex(design, binned)
+        fitter = self._convex(design.with_items(self._shrunk(binned)))
         coefficients, _ = fitter.problem.respond(fitter.problem.scores(self._weights(fitter)))
         levels = bins.coarse(binned.bins)
         return rank_pairs(levels, coefficients, bins.signs == 0, on_threads(self.n_jobs))[0]
@@ -345,7 +349,8 @@ class AdditiveSVMRanker(SVMRanker):
                 crossed = bins.crossed(pairs[:number])
                 rows, held_out = crossed.added(train.X), crossed.added(test.X)
                 self._remember(crossed, rows)
-                yield self._shrunk(held_out) @ self._weights(self._convex(train, rows))
+                fitter = self._convex(train.with_items(self._shrunk(rows)))
+                yield self._shrunk(held_out) @ self._weights(fitter)
             self._remember(bins, design.X)
 
         values = cross_validate(design, self._trainable(design), self.judged_by(), fit)

@@ -401,9 +401,9 @@ def shrinkage(bins: Bins, mass: Vector, roughness: float, line: str) -> tuple[Ve
     rises = np.zeros(mass.shape)
     rises[1:-1, :n] = np.diff(places[:-1], axis=0)
     rises[-1, :n] = -places[0]
-    levels = _by_level(bins, mass[:, :n], places)
-    for k, (first, second) in enumerate(bins.pairs, n):
-        rises[1 : LEVELS**2 + 1, k] = RANGE * np.outer(levels[first], levels[second]).ravel()
+    for k, pair in enumerate(bins.pairs, n):
+        first, second = (_by_level(bins.levels[j], mass[:, j], places[:, j]) for j in pair)
+        rises[1 : LEVELS**2 + 1, k] = RANGE * np.outer(first, second).ravel()
     return units, rises
 
 
@@ -417,11 +417,8 @@ def _places(mass: Vector, nominal: NDArray[np.bool_], line: str) -> Vector:
     return np.concatenate([np.where(nominal, 0.0, middle - mean), np.zeros((1, len(nominal)))])
 
 
-def _by_level(bins: Bins, mass: Vector, places: Vector) -> Vector:
-    """The mean place of the rows of each level of each column, (n_columns, levels)."""
-    means = np.zeros((len(bins.levels), LEVELS))
-    for column, levels in enumerate(bins.levels):
-        shares = np.bincount(levels, mass[:, column], LEVELS + 1)
-        sums = np.bincount(levels, mass[:, column] * places[:, column], LEVELS + 1)
-        means[column] = (sums / np.where(shares > 0, shares, 1.0))[1:]
-    return means
+def _by_level(levels: NDArray[np.uint8], mass: Vector, places: Vector) -> Vector:
+    """The mean place of the rows of each level of a column."""
+    shares = np.bincount(levels, mass, LEVELS + 1)
+    sums = np.bincount(levels, mass * places, LEVELS + 1)
+    return np.asarray((sums / np.where(shares > 0, shares, 1.0))[1:])
