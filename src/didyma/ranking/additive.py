@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data.categories import NUMBERS_FOUND, is_frame, number_frame, or_none
+from didyma.data.categories import NUMBERS_FOUND, UNSEEN, is_frame, number_frame, or_none
 from didyma.data.lists import Lists, group_rows
 from didyma.data.matrix import Columns, Matrix
 from didyma.errors import DataError, check_choice
@@ -20,7 +20,16 @@ from didyma.learning.row_bcfw import RowBCFW
 from didyma.learning.solution import check_C
 from didyma.model import Saved
 from didyma.protocol import check_is_fitted
-from didyma.ranking.bins import LEVELS, LINES, SAMPLE, Binned, Bins, shrinkage, step_scores
+from didyma.ranking.bins import (
+    LEVELS,
+    LINES,
+    SAMPLE,
+    Binned,
+    Bins,
+    categories_of,
+    shrinkage,
+    step_scores,
+)
 from didyma.ranking.feature_maps import Pairwise, parse_feature_map
 from didyma.ranking.fitters import Fitter, HingeFitter
 from didyma.ranking.interactions import rank_pairs
@@ -199,10 +208,12 @@ class AdditiveSVMRanker(SVMRanker):
         return np.sqrt((self.mass_ * (self.tables_ - self.means_) ** 2).sum(axis=0))
 
     def _design(self, train: Lists, evaluation: EvalSets) -> tuple[Lists, EvalSets]:
-        n_pairs = self._interactions()
+        n_pairs, texts = self._interactions(), Columns.of(self).coded
+        values = {place: categories_of(train.X, place) for place in texts}
         bins = Bins.of(
             *(train.X, self.bins, self.strategy, self._nominal(), self._signs()),
             crossable=n_pairs != 0,
+            categories={place: codes[codes != UNSEEN] for place, codes in values.items()},
             names=getattr(self, "feature_names_in_", None),
         )
         binned = bins.transform(train.X, on_threads(self.n_jobs))
@@ -374,61 +385,54 @@ class AdditiveSVMRanker(SVMRanker):
             self._categories = tuple(columns)
         if isinstance(X, Lists):  # which have codes
             return X
-        if not reset:
-            self._check_nominal(X, columns)
         names = list(X.columns) if is_frame(X) else []
-        trained = names if reset else list(getattr(self, "feature_names_in_", names))
-        texts = dict(zip(trained, () if reset else self.categories_in_ or ()))
-        places = {*columns, *self.categorical}  # or names
-        chosen = [
-            name
-            for place, name in enumerate(names)
-            if place in places or str(name) in places or texts.get(name)
-        ]
-        X, vocabulary_of = number_frame(X, chosen, None if reset else texts)
         if reset:
+            self.categories_in_ = None
+            places = sorted({*columns, *self._indices("categorical", names)}) if names else []
+            X, vocabulary_of = number_frame(X, [names[place] for place in places])
             self.categories_in_ = or_none(map(vocabulary_of.get, names))
-        return X
-
-    def _check_nominal(self, X: Any, columns: dict[int, Any]) -> None:
-        """Refuse categories where training had numbers, and numbers where it had texts."""
-        nominal = self._nominal()
-        for place, name in columns.items():
-            if not nominal[place : place + 1].all():  # too many is told later
-                raise DataError(
-                    "held numbers in training, not categories", field=f"column {name!r}"
-                )
-        for name, texts in zip(Columns.of(self).labels, self.categories_in_ or ()):
-            if texts is not None and not is_frame(X):
+            return X
+        trained = Columns.of(self)
+        for name, texts in zip(trained.labels, trained.categories or ()):
+            if texts is not None and not names:
                 raise DataError(NUMBERS_FOUND, field=f"column {name!r}")
+        known = dict(zip(trained.names or names, trained.categories or ()))
+        is_nominal = dict(zip(trained.names or names, self._nominal().tolist()))
+        for name in columns.values():
+            if is_nominal.get(name) is False:
+                problem = "held numbers in training, not categories"
+                raise DataError(problem, field=f"column {name!r}")
+        return number_frame(X, [name for name in names if is_nominal.get(name)], known)[0]
 
     def _signs(self) -> NDArray[np.int8]:
-        signs = np.zeros(self.n_features_in_, np.int8)
-        signs[self._indices("increasing")] = 1
-        falling = self._indices("decreasing")
-        if np.any(signs[falling]) or np.any(self._nominal()[signs != 0]):
-            raise DataError(
-                "expected columns that are neither categorical nor increasing", field="decreasing"
-            )
-        signs[falling] = -1
+        signs, nominal = np.zeros(self.n_features_in_, np.int8), self._nominal()
+        for parameter, sign in (("increasing", 1), ("decreasing", -1)):
+            places = self._indices(parameter)
+            if np.any(nominal[places]) or np.any(signs[places]):
+                raise DataError(
+                    "expected columns that are not categorical, nor both increasing and decreasing",
+                    field=parameter,
+                )
+            signs[places] = sign
         if signs.any() and self.solver != "bcfw":
             raise DataError(
                 f"monotone columns need solver='bcfw', found {self.solver!r}", field="solver"
             )
         return signs
 
-    def _indices(self, parameter: str) -> list[int]:
-        """Indices of the columns that a parameter names."""
-        names = list(getattr(self, "feature_names_in_", ()))
+    def _indices(self, parameter: str, columns: Sequence[Any] | None = None) -> list[int]:
+        """Indices of the columns that a parameter names, of these or of those of training."""
+        names = list(getattr(self, "feature_names_in_", ()) if columns is None else columns)
+        count = self.n_features_in_ if columns is None else len(names)
         indices = []
         for column in getattr(self, parameter):
             if isinstance(column, str) and column in names:
                 indices.append(names.index(column))
-            elif is_whole(column) and 0 <= column < self.n_features_in_:
+            elif is_whole(column) and 0 <= column < count:
                 indices.append(int(column))
             else:
                 raise DataError(
-                    f"expected names of columns, or indices from 0 to {self.n_features_in_ - 1}, "
+                    f"expected names of columns, or indices from 0 to {count - 1}, "
                     f"found {column!r}",
                     field=parameter,
                 )

@@ -195,7 +195,7 @@ class Bins:
         """Choose ``n_bins`` bins for each column of X, as `ScoreBinner` places its thresholds.
 
         Edges are read off a random sample of the rows, categories off all of them, unless those
-        that nominal columns have are known. There is room for pairs if the columns are to be
+        that a nominal column has are known. There is room for pairs if the columns are to be
         ``crossable``. Errors tell the ``names`` of columns.
 
         >>> Bins.of(np.array([[0.0], [1.0], [2.0], [3.0]]), 2).edges.tolist()
@@ -212,7 +212,8 @@ class Bins:
         nominal = np.zeros(n_columns, bool) if nominal is None else nominal
         thresholds = [binner.thresholds_[binner.column_ == j] for j in range(n_columns)]
         for j in np.flatnonzero(nominal):
-            values = categories_of(X, int(j)) if categories is None else categories[int(j)]
+            known = None if categories is None else categories.get(int(j))
+            values = categories_of(X, int(j)) if known is None else known
             if len(values) > MOST_BINS - 1:
                 raise DataError(
                     f"{len(values)} categories, and there is room for {MOST_BINS - 1}",
