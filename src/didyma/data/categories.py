@@ -113,7 +113,7 @@ class Numbering:
 def settled(lists: Lists) -> Lists:
     """The same with each vocabulary in the order of the alphabet.
 
-    A column whose texts are all numbers, and none of them missing, has these numbers instead.
+    A column whose texts are all numbers has these numbers instead.
     """
     if lists.categories is None:
         return lists
@@ -121,7 +121,7 @@ def settled(lists: Lists) -> Lists:
     for j, vocabulary in enumerate(lists.categories):
         if vocabulary is None:
             continue
-        if are_numbers(vocabulary) and not np.isnan(X[:, j]).any():
+        if are_numbers(vocabulary):
             vocabularies[j], values = None, np.array([*map(number_in, vocabulary)])
         else:
             vocabularies[j] = ordered = tuple(sorted(vocabulary))
