@@ -120,6 +120,14 @@ def test_a_text_that_is_not_announced(suffix: str, tmp_path: Path) -> None:
             read(written(tmp_path, suffix, {**ROWS, "label": ["bad"] * 5}))
 
 
+def test_a_number_is_one_category_however_it_is_written(tmp_path: Path) -> None:
+    path = written(tmp_path, ".jsonl", {**ROWS, "brand": [3, 3.0, "acme", "3", 2.5]})
+    data = read(path, categorical=["brand"])
+    assert data.categories == (None, ("2.5", "3", "acme"), None)
+    frame = pd.DataFrame({**ROWS, "brand": [3, 3.0, "acme", "3", 2.5]})
+    assert table.from_frame(frame, categorical=["brand"]).categories == data.categories
+
+
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
 def test_frames(make: Any) -> None:
     brands = [brand or None for brand in BRANDS]

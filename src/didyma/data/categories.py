@@ -81,6 +81,11 @@ def text_of(code: float, vocabulary: Sequence[str] | None) -> str | float:
     return "(unseen)" if code == UNSEEN else vocabulary[int(code)]
 
 
+def as_text(value: Any) -> str:
+    """A text, or what says a number: the same for 3 and 3.0."""
+    return str(value).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
 class Numbering:
     """Texts of a column, numbered as they come or by a vocabulary; a blank one is missing.
 
@@ -101,7 +106,7 @@ class Numbering:
 
     def codes(self, values: Iterable[Any]) -> NDArray[np.float64]:
         """The number of each value as text."""
-        column = [None if is_missing(value) else str(value) for value in values]
+        column = [None if is_missing(value) else as_text(value) for value in values]
         distinct = [text for text in dict.fromkeys(column) if text is not None]
         if self.learns:
             self._texts |= dict.fromkeys(distinct)
@@ -180,7 +185,7 @@ def category_columns(X: Any) -> dict[int, Any]:
 def refuse_texts(frame: Any) -> None:
     """Say which column of a data frame holds no numbers, and what could be done about texts."""
     for name in frame.columns:
-        for value in _values(frame[name]):
+        for value in _values(np.asarray(frame[name])):
             if (problem := _problem(value, None)) is not None:
                 advice = f": texts can be categories, AdditiveSVMRanker(categorical=[{name!r}])"
                 problem = f"expected numbers, found {shown(value)}"
@@ -201,12 +206,14 @@ def number_frame(
     """
     columns, vocabularies = dict[Any, NDArray[np.float64]](), dict[Any, Vocabulary]()
     for name in names:
-        values = _values(frame[name])
+        column = np.asarray(frame[name])
+        vocabulary = None if vocabulary_of is None else vocabulary_of.get(name)
+        if vocabulary is None and column.dtype.kind in "biuf":
+            continue
+        values = _values(column)
         texts = {value for value in values if isinstance(value, str)}
-        if vocabulary_of is not None:
-            vocabulary = vocabulary_of.get(name)
-        else:
-            vocabulary = None if are_numbers(texts) else tuple(sorted(texts))
+        if vocabulary_of is None and not are_numbers(texts):
+            vocabulary = tuple(sorted(texts))
         for value in values:
             if (problem := _problem(value, vocabulary)) is not None:
                 mixed = vocabulary_of is None and problem == NUMBERS_FOUND
@@ -219,9 +226,9 @@ def number_frame(
     return _replaced(frame, columns), vocabularies
 
 
-def _values(column: Any) -> list[Any]:
-    """The values of a column of a data frame, None for each that is missing."""
-    return [None if is_missing(value) else value for value in np.asarray(column).tolist()]
+def _values(column: NDArray[Any]) -> list[Any]:
+    """The values of a column, None for each that is missing."""
+    return [None if is_missing(value) else value for value in column.tolist()]
 
 
 def _number(value: Any) -> float:

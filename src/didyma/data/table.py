@@ -21,6 +21,7 @@ from didyma.data.categories import (
     Numbering,
     TextFoundError,
     Vocabularies,
+    as_text,
     is_missing,
     number_in,
     or_none,
@@ -281,7 +282,7 @@ def _category_of(value: Any, name: str) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     number_of(value, name)
-    return str(value)
+    return as_text(value)
 
 
 def _check_fields(row: dict[str, Any], names: list[str]) -> None:
