@@ -69,6 +69,12 @@ def test_missing_values_of_tables(run: Run, holes: Path, tmp_path: Path, suffix:
     data = formats.read(holes, missing=True)
     formats.write(data, path)
     assert "expected a" in run("fit", path, "--bins", 8, "-o", output, code=1).stderr
+    assert json.loads(run("inspect", path, "--json").stdout)["missing_values"] == 20
+    run("convert", path, tmp_path / "a.lists", "--missing")
+    run("convert", tmp_path / "a.lists", tmp_path / "b.csv", "--missing")
+    np.testing.assert_array_equal(formats.read(tmp_path / "b.csv", missing=True).X, data.X)
+    found = run("convert", path, tmp_path / "b.txt", "--missing", code=2)
+    assert "for a lists folder or a table" in found.stderr
     run("fit", path, "--bins", 8, "--missing", "--dev", path, "-o", output)
     learned = model.load(output)
     scores = learned.predict(formats.read(path, like=learned))
