@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import product
+from numbers import Real
 from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
@@ -246,7 +247,7 @@ class AdditiveSVMRanker(SVMRanker):
         """Units and rises of `Binned` that make it so."""
         if line == NONE:
             return {}
-        if not 0.0 <= self.roughness < np.inf:
+        if not (isinstance(self.roughness, Real) and 0.0 <= self.roughness < np.inf):
             raise DataError(
                 f"expected a number from 0 on, found {self.roughness!r}", field="roughness"
             )
@@ -276,10 +277,15 @@ class AdditiveSVMRanker(SVMRanker):
                 yield from (held_out @ self._weights(fitter, C) for C in Cs)
 
         if len(settings := list(product(lines, Cs))) > 1:
-            values = cross_validate(design, self._trainable(design), self.judged_by(), fit)
+            values = cross_validate(design, self._usable(design), self.judged_by(), fit)
         usual = lines[0], USUAL_C if self.C is None else Cs[0]
         line, C = usual if values is None else settings[int(np.argmax(values.mean(axis=1)))]
         return C * factor, line
+
+    def _usable(self, design: Lists) -> NDArray[np.bool_]:
+        """Which queries settings are judged by: there is something to learn from, and a weight."""
+        trainable = self._trainable(design)
+        return trainable if design.weights is None else trainable & (design.weights > 0)
 
     def _lines(self) -> tuple[str, ...]:
         if self.line is not None:
@@ -364,7 +370,7 @@ class AdditiveSVMRanker(SVMRanker):
                 yield self._shrunk(held_out) @ self._weights(fitter)
             self._remember(bins, design.X)
 
-        values = cross_validate(design, self._trainable(design), self.judged_by(), fit)
+        values = cross_validate(design, self._usable(design), self.judged_by(), fit)
         return 0 if values is None else NUMBERS[first_near_best(values)]
 
     def _remember(self, bins: Bins, binned: Any) -> None:

@@ -18,7 +18,7 @@ from didyma._core.rows import BinnedRows, assign_bins
 from didyma.data.matrix import Matrix, dense
 from didyma.errors import DataError
 from didyma.execution import Executor, serial
-from didyma.values import aligned
+from didyma.values import aligned, is_whole
 
 Vector = NDArray[np.float64]
 
@@ -203,7 +203,7 @@ class Bins:
         """
         from didyma.ranking.binning import ScoreBinner
 
-        if not 2 <= n_bins <= MOST_BINS:
+        if not (is_whole(n_bins) and 2 <= n_bins <= MOST_BINS):
             raise DataError(f"expected 2 to {MOST_BINS}, found {n_bins!r}", field="bins")
         rows = np.random.default_rng(0).permutation(X.shape[0])[:SAMPLE]
         sample = dense(X[np.sort(rows)])
