@@ -62,6 +62,27 @@ def test_a_missing_value_must_be_announced(run: Run, holes: Path, tmp_path: Path
     assert "line 1, feature 2: expected a finite number" in found.stderr
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_missing_values_of_tables(run: Run, holes: Path, tmp_path: Path, suffix: str) -> None:
+    """The same models, whatever file the values are missing from."""
+    output, path = tmp_path / "m.safetensors", tmp_path / f"holes{suffix}"
+    data = formats.read(holes, missing=True)
+    formats.write(data, path)
+    assert "expected a" in run("fit", path, "--bins", 8, "-o", output, code=1).stderr
+    assert json.loads(run("inspect", path, "--json").stdout)["missing_values"] == 20
+    run("convert", path, tmp_path / "a.lists", "--missing")
+    run("convert", tmp_path / "a.lists", tmp_path / "b.csv", "--missing")
+    np.testing.assert_array_equal(formats.read(tmp_path / "b.csv", missing=True).X, data.X)
+    found = run("convert", path, tmp_path / "b.txt", "--missing", code=2)
+    assert "for a lists folder or a table" in found.stderr
+    run("fit", path, "--bins", 8, "--missing", "--dev", path, "-o", output)
+    learned = model.load(output)
+    scores = learned.predict(formats.read(path, like=learned))
+    np.testing.assert_array_equal(scores, AdditiveSVMRanker(bins=8).fit(data).predict(data))
+    said = run("predict", output, path).stdout.split()
+    np.testing.assert_allclose(np.array(said, float), scores, rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

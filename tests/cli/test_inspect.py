@@ -41,6 +41,7 @@ def test_inspect_data(run: Run, tmp_path: Path) -> None:
         "categories": None,
         "storage": "dense",
         "density": round(8 / 14, 6),
+        "missing_values": 0,
         "labels": {"0": 4, "1": 2, "2": 1},
         "rows_per_query": {"min": 1, "median": 2.0, "max": 2},
         "queries_without_relevant": 2,

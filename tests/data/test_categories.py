@@ -81,6 +81,32 @@ def test_numbers_stay_numbers_and_texts_texts(suffix: str, tmp_path: Path) -> No
     assert read(numbers, like=digits).X.ravel().tolist() == [0.0, -1.0, -1.0, 0.0, -1.0]
 
 
+COLUMNS = {
+    "texts": BRANDS,
+    "numbers": [7, 8, 8, 7, 9],
+    "digits": ["7", "8", "8", "7", "9"],
+    "digits, some missing": ["7", "", "8", "7", "9"],
+    "numbers, some missing": [7, "", 8, 7, 9],
+    "nothing": [""] * 5,
+}
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("name", COLUMNS)
+def test_what_is_read_can_be_read_like_itself(name: str, suffix: str, tmp_path: Path) -> None:
+    """So a model can be evaluated on the file that it was trained on, whatever that holds."""
+    path = written(tmp_path, suffix, {**ROWS, "brand": COLUMNS[name]})
+    data = read(path, categorical=["brand"])
+    again = read(path, like=data)
+    assert again.categories == data.categories
+    np.testing.assert_array_equal(again.X, data.X)
+    parts = np.concatenate([part.X for part in blocks(path, like=data)])
+    np.testing.assert_array_equal(parts, data.X)
+    if data.categories is None:
+        expected = [float(value) if value != "" else np.nan for value in COLUMNS[name]]
+        np.testing.assert_array_equal(data.X[:, 1], expected)
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_text_that_is_not_announced(suffix: str, tmp_path: Path) -> None:
     path = written(tmp_path, suffix, {**ROWS, "brand": ["zoo"] * 5})
@@ -92,6 +118,14 @@ def test_a_text_that_is_not_announced(suffix: str, tmp_path: Path) -> None:
         line = 1 if suffix == ".jsonl" else 2
         with pytest.raises(DataError, match=rf"rows\{suffix}, line {line}, label: [^;]*'bad'$"):
             read(written(tmp_path, suffix, {**ROWS, "label": ["bad"] * 5}))
+
+
+def test_a_number_is_one_category_however_it_is_written(tmp_path: Path) -> None:
+    path = written(tmp_path, ".jsonl", {**ROWS, "brand": [3, 3.0, "acme", "3", 2.5]})
+    data = read(path, categorical=["brand"])
+    assert data.categories == (None, ("2.5", "3", "acme"), None)
+    frame = pd.DataFrame({**ROWS, "brand": [3, 3.0, "acme", "3", 2.5]})
+    assert table.from_frame(frame, categorical=["brand"]).categories == data.categories
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])

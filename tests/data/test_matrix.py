@@ -161,3 +161,12 @@ def test_room_behind_the_last_entry_is_left_out():
     rows = sp.csr_array(np.eye(2))
     rows.data, rows.indices = np.append(rows.data, 7.0), np.append(rows.indices, 1)
     assert as_csr(rows).data.tolist() == [1.0, 1.0]
+
+
+def test_columns_of_one_name_are_not_matched_by_it() -> None:
+    once = Lists(np.eye(3), feature_names=("x", "y", "z"))
+    twice = Lists(np.eye(3), feature_names=("x", "y", "x"))
+    assert twice.features.arrange(twice) is twice
+    for columns, data in ((once, twice), (twice, once)):
+        with pytest.raises(DataError, match="feature 'x': expected features with different names"):
+            columns.features.arrange(data)

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from didyma.data import delimited, table
+from didyma.data import delimited, read, table, write
 from didyma.data.lists import Lists
 from didyma.data.text_columns import TextBlock
 from didyma.errors import DataError, MissingExtraError
@@ -326,3 +326,57 @@ def test_blocks_of_plain_text_and_others_make_one_table(
         text = end.join(",".join(row) for row in [("label", "x", "qid"), *rows]) + end
         path.write_bytes(text.encode())
         assert found(0) == found(1 << 30)
+
+
+HOLES = pd.DataFrame(
+    {
+        "label": [1, 0, 1, 0],
+        "qid": ["a", "a", "b", "b"],
+        "x": [0.5, None, 2.0, None],
+        "y": [None, 3, 4, 5],
+        "z": [None] * 4,
+    }
+)
+X_WITH_HOLES = HOLES[["x", "y", "z"]].to_numpy(float)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+@pytest.mark.parametrize("word", ["", "NULL", "NaN"])
+def test_missing_values_of_files(
+    suffix: str, word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only where they are announced, and never among labels."""
+    path = tmp_path / f"holes{suffix}"
+
+    def write_frame(frame: pd.DataFrame) -> None:
+        if suffix == ".parquet":
+            frame.to_parquet(path)
+        elif suffix == ".jsonl":
+            frame.to_json(path, orient="records", lines=True)
+        else:
+            separator = "\t" if suffix == ".tsv" else ","
+            frame.to_csv(path, index=False, sep=separator, na_rep=word)
+
+    write_frame(HOLES)
+    with pytest.raises(DataError, match=rf"holes\{suffix}, .*y: expected a .*number, found"):
+        table.read(path, features=["y"])
+    for large in (delimited.LARGE, 0):
+        monkeypatch.setattr(delimited, "LARGE", large)
+        data = table.read(path, missing=True)
+        np.testing.assert_array_equal(data.X, X_WITH_HOLES)
+        np.testing.assert_array_equal(read(path, like=data).X, X_WITH_HOLES)
+    write(data, path)
+    np.testing.assert_array_equal(table.read(path, missing=True).X, X_WITH_HOLES)
+    write_frame(HOLES.assign(label=[1, None, 0, 1]))
+    with pytest.raises(DataError, match=r"label: expected a .*number, found"):
+        table.read(path, missing=True)
+
+
+@pytest.mark.parametrize(
+    "convert", [pl.from_pandas, pa.Table.from_pandas, pd.DataFrame, pd.DataFrame.convert_dtypes]
+)
+def test_missing_values_of_frames(convert: Any) -> None:
+    data = table.from_frame(convert(HOLES), missing=True)
+    np.testing.assert_array_equal(data.X, X_WITH_HOLES)
+    with pytest.raises(DataError, match="x: expected a number, found none in row 2"):
+        table.from_frame(convert(HOLES))

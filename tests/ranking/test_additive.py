@@ -139,6 +139,22 @@ def test_few_queries_have_the_usual_settings() -> None:
     assert (ranker.C_, ranker.line_) == (4.0, "quantile")
 
 
+@pytest.mark.parametrize("interactions", [0, "auto"])
+@pytest.mark.filterwarnings("ignore:.*queries have rows of one class only")
+def test_labels_of_queries_without_weight_choose_nothing(interactions: int | str) -> None:
+    weight = (QID < 8).astype(float)
+    others = [Y, 1.0 - Y, *((HIDDEN * X[:, k] > 0).astype(float) for k in range(4))]
+    models = [
+        AdditiveSVMRanker(bins=8, interactions=interactions).fit(
+            X, np.where(weight > 0, Y, labels), qid=QID, sample_weight=weight
+        )
+        for labels in others
+    ]
+    for name in ("C_", "line_", "pairs_", "coef_"):
+        for model in models:
+            np.testing.assert_array_equal(getattr(model, name), getattr(models[0], name))
+
+
 def test_path_weights_and_early_stopping_are_those_of_any_svm(tmp_path: Path) -> None:
     ranker = AdditiveSVMRanker(bins=8, tol=1e-4)
     path = ranker.path(X, Y, [0.5, 4.0], qid=QID, eval_set=(X, Y), eval_qid=QID)
@@ -233,6 +249,9 @@ def test_monotone_features() -> None:
         ({"interactions": -1}, "interactions"),
         ({"interactions": "many"}, "interactions"),
         ({"roughness": -1.0}, "roughness"),
+        ({"roughness": "low"}, "roughness"),
+        ({"bins": 2.5}, "bins"),
+        ({"bins": "many"}, "bins"),
         ({"line": "curve"}, "line"),
     ],
 )

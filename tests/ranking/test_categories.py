@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime, timedelta
+
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -241,3 +244,83 @@ def test_too_many_categories_are_told_with_the_name_of_their_column():
         ranker = AdditiveSVMRanker(categorical=[1] if place == "column 1" else ["kind"])
         with pytest.raises(DataError, match=f"{place}: {problem}"):
             ranker.fit(kinds, rows % 2, qid=queries)
+
+
+OTHERS = {
+    "dates": [datetime(2020, 1, 1), datetime(2021, 1, 1), None],
+    "days": [date(2020, 1, 1), date(2021, 1, 1), None],
+    "spans": [timedelta(1), timedelta(2), None],
+    "lists": [[1.0], [2.0], [3.0]],
+    "bytes": [b"a", b"b", b"c"],
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_what_is_neither_number_nor_text_is_refused_with_its_column(name, make):
+    frame = make({"x": X[:, 0], "kind": OTHERS[name] * 40})
+    for ranker in (SVMRanker(), additive(), additive(categorical=["kind"])):
+        with pytest.raises(DataError, match=r"^column 'kind': expected .* found"):
+            ranker.fit(frame, Y, qid=QID)
+
+
+def test_categories_of_anything_else_are_refused():
+    for kinds in (pd.Categorical(OTHERS["days"] * 40), pd.cut(X[:, 0], 3)):
+        with pytest.raises(DataError, match=r"^column 'kind': expected categories that are texts"):
+            additive().fit(pd.DataFrame({"x": X[:, 0], "kind": kinds}), Y, qid=QID)
+
+
+def test_names_are_compared_before_what_columns_hold(of_texts):
+    frame = TEXT_FRAMES["object"](TEXTS)
+    twice = pd.concat([frame, frame[["kind"]]], axis=1)
+    for ranker in (SVMRanker(), additive(categorical=[1])):
+        with pytest.raises(DataError, match="column 'kind': expected columns with different names"):
+            ranker.fit(twice, Y, qid=QID)
+    mixed = pd.DataFrame({0: X[:, 0], "kind": TEXTS})
+    with pytest.raises(DataError, match="Feature names are only supported"):
+        additive(categorical=["kind"]).fit(mixed, Y, qid=QID)
+    nominal = TEXT_FRAMES["category"](TEXTS)
+    for rows in (frame[["kind", "x"]], nominal[["kind", "x"]], frame.assign(other=TEXTS)):
+        with pytest.raises(DataError, match="feature names should match") as found:
+            of_texts.predict(rows)
+        assert "\n" not in str(found.value)
+    for column in ("nope", -1, 2):
+        with pytest.raises(DataError, match=rf"^categorical: expected names .*, found {column!r}$"):
+            additive(categorical=[column]).fit(frame, Y, qid=QID)
+    for parameter in ("increasing", "decreasing"):
+        with pytest.raises(DataError, match=f"^{parameter}: expected columns that are not categ"):
+            additive(**{parameter: ["kind"]}).fit(nominal, Y, qid=QID)
+
+
+def test_columns_of_any_name_and_of_nothing():
+    texts = pl.DataFrame({"x": X[:, 0], "self": list(TEXTS)})
+    ranker = additive(categorical=["self"]).fit(texts, Y, qid=QID)
+    assert ranker.categories_in_ == (None, tuple(NAMES))
+    unnamed = pd.DataFrame({0: X[:, 0], 1: TEXTS})
+    ranker = additive(categorical=[1]).fit(unnamed, Y, qid=QID)
+    with pytest.raises(DataError, match="column '2': held texts in training"):
+        ranker.predict(X)
+    packed = pa.table({"x": X[:, 0], "kind": pa.array(list(TEXTS)).dictionary_encode()})
+    ranker = additive().fit(packed.to_pandas(types_mapper=pd.ArrowDtype), Y, qid=QID)
+    assert ranker.categories_in_ == (None, tuple(NAMES))
+    nothing = [
+        additive(categorical=["kind"]).fit(TEXT_FRAMES["object"]([value] * 120), Y, qid=QID).coef_
+        for value in (None, "", " ", np.nan)
+    ]
+    for coef in nothing[1:]:
+        np.testing.assert_array_equal(coef, nothing[0])
+
+
+def test_texts_that_a_vocabulary_lacks_are_no_category(of_texts, tmp_path):
+    """Rows of texts that are not known in training add nothing, there and later."""
+    codes = np.where(CODES == 30, -1.0, CODES // 10 - 1)
+    rows = np.column_stack([X[:, 0], codes])
+    lists = Lists(rows, Y, QID, feature_names=("x", "kind"), categories=(None, tuple(NAMES[:2])))
+    ranker = additive().fit(lists)
+    ranker.save(tmp_path / "model.safetensors")
+    loaded = load(tmp_path / "model.safetensors")
+    steps = ranker.tables_[ranker.bins_.transform(rows).bins[:, 0], 0]
+    np.testing.assert_array_equal(loaded.predict(lists), ranker.predict(lists))
+    np.testing.assert_allclose(ranker.predict(lists)[codes < 0], steps[codes < 0])
+    other = loaded.predict(TEXT_FRAMES["object"](np.where(codes < 0, "other", TEXTS)))
+    np.testing.assert_array_equal(other, ranker.predict(lists))

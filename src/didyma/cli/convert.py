@@ -10,7 +10,7 @@ import typer
 
 from didyma.cli import options
 from didyma.cli.groups import command
-from didyma.cli.inputs import InputColumns, reader_options
+from didyma.cli.inputs import TABLES, InputColumns, reader_options
 from didyma.cli.output import (
     check_folder,
     check_output,
@@ -54,7 +54,9 @@ def convert(
             show_default="as IN suggests",
         ),
     ] = None,
-    missing: Annotated[bool, options.flag("--missing", "Keep NULL and NaN.", FOLDER)] = False,
+    missing: Annotated[
+        bool, options.flag("--missing", "Keep missing values, also in tables.", FOLDER)
+    ] = False,
     check: Annotated[
         bool,
         options.flag(
@@ -94,14 +96,18 @@ def convert(
         rows, queries = _fill_folder(source, target, columns, missing, dtype, sparse)
         if check:
             lists_folder.check(target)
-    elif dtype is not None or sparse is not None or missing:
-        raise typer.BadParameter("is for a lists folder", param_hint="--dtype, --sparse, --missing")
+    elif dtype is not None or sparse is not None:
+        raise typer.BadParameter("is for a lists folder", param_hint="--dtype, --sparse")
+    elif missing and format_suffix(target) not in TABLES:
+        raise typer.BadParameter("is for a lists folder or a table", param_hint="--missing")
     else:
-        rows, queries = _write_file(source, target, columns, kind)
+        rows, queries = _write_file(source, target, columns, missing, kind)
     print_message(f"{target}: {kind}, {rows} rows, {queries} queries")
 
 
-def _write_file(source: Path, target: Path, columns: InputColumns, kind: str) -> tuple[int, int]:
+def _write_file(
+    source: Path, target: Path, columns: InputColumns, missing: bool, kind: str
+) -> tuple[int, int]:
     from didyma.data import formats
     from didyma.data.row_blocks import QueryCount
 
@@ -113,7 +119,7 @@ def _write_file(source: Path, target: Path, columns: InputColumns, kind: str) ->
 
         def counted() -> Iterator[Lists]:
             nonlocal named
-            for part in formats.blocks(source, **reader_options(source, columns)):
+            for part in formats.blocks(source, **reader_options(source, columns, missing=missing)):
                 yield part
                 count.add(part.qid)
                 named = part.feature_names is not None

@@ -150,7 +150,7 @@ def fit(
     ] = "none",
     missing: Annotated[
         bool,
-        options.flag("--missing", "NULL and NaN in a LETOR file are missing values.", ADDITIVE),
+        options.flag("--missing", "NULL, NaN and blank fields are missing values.", ADDITIVE),
     ] = False,
     dask: Annotated[
         str | None,

@@ -92,11 +92,11 @@ def reader_options(
     kind = LISTS if path.is_dir() else format_suffix(path)
     if columns.group is not None and kind in (*TABLES, ".npz", LISTS):
         raise DataError("expected no sizes of groups, as the file names its queries", path=path)
+    options: dict[str, Any] = {"missing": True} if missing and kind != ".npz" else {}
     if kind in TABLES:
-        roles = {"label": columns.label, "qid": columns.qid, "docid": columns.docid}
-        return {**roles, "judged": judged, "categorical": categorical}
-    grouped = {} if kind in (".npz", LISTS) else {"group": columns.group}
-    return grouped | ({"missing": True} if missing and kind != ".npz" else {})
+        options |= {"label": columns.label, "qid": columns.qid, "docid": columns.docid}
+        return {**options, "judged": judged, "categorical": categorical}
+    return options if kind in (".npz", LISTS) else {**options, "group": columns.group}
 
 
 def read_model(path: Path) -> Model:

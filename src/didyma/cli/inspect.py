@@ -65,7 +65,7 @@ def inspect(
     elif plot is not None:
         raise DataError("expected a model, whose functions could be drawn", path=file)
     else:
-        lists = read_data(file, columns, categorical=names_in(categorical))
+        lists = read_data(file, columns, missing=True, categorical=names_in(categorical))
         lists.features.places(names_in(categorical), "--categorical")  # refuses other names
         summary = {"file": str(file), **data_summary(lists)}
         text = listed(_readable(summary))

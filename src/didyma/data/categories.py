@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Number
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.data.text_columns import first_repeated
 from didyma.errors import DataError
 from didyma.values import shown
 
@@ -18,6 +21,10 @@ if TYPE_CHECKING:
 
 Vocabulary: TypeAlias = "tuple[str, ...]"
 Vocabularies: TypeAlias = "tuple[Vocabulary | None, ...]"  # of columns; None of one of numbers
+
+# Types of the columns of data frames, in the words of pandas, of PyArrow within it, and of Polars.
+CATEGORIES = re.compile(r"category|Categorical|Enum|dictionary<")
+TIMES = re.compile(r"date|time|duration|period", re.IGNORECASE)
 
 UNSEEN = -1.0  # in the place of a text that the vocabulary lacks
 TRUTH = {"true": 1.0, "false": 0.0}
@@ -74,6 +81,11 @@ def text_of(code: float, vocabulary: Sequence[str] | None) -> str | float:
     return "(unseen)" if code == UNSEEN else vocabulary[int(code)]
 
 
+def as_text(value: Any) -> str:
+    """A text, or what says a number: the same for 3 and 3.0."""
+    return str(value).removesuffix(".0") if isinstance(value, float) else str(value)
+
+
 class Numbering:
     """Texts of a column, numbered as they come or by a vocabulary; a blank one is missing.
 
@@ -94,7 +106,7 @@ class Numbering:
 
     def codes(self, values: Iterable[Any]) -> NDArray[np.float64]:
         """The number of each value as text."""
-        column = [None if is_missing(value) else str(value) for value in values]
+        column = [None if is_missing(value) else as_text(value) for value in values]
         distinct = [text for text in dict.fromkeys(column) if text is not None]
         if self.learns:
             self._texts |= dict.fromkeys(distinct)
@@ -106,7 +118,7 @@ class Numbering:
 def settled(lists: Lists) -> Lists:
     """The same with each vocabulary in the order of the alphabet.
 
-    A column whose texts are all numbers, and none of them missing, has these numbers instead.
+    A column whose texts are all numbers has these numbers instead.
     """
     if lists.categories is None:
         return lists
@@ -114,7 +126,7 @@ def settled(lists: Lists) -> Lists:
     for j, vocabulary in enumerate(lists.categories):
         if vocabulary is None:
             continue
-        if are_numbers(vocabulary) and not np.isnan(X[:, j]).any():
+        if are_numbers(vocabulary):
             vocabularies[j], values = None, np.array([*map(number_in, vocabulary)])
         else:
             vocabularies[j] = ordered = tuple(sorted(vocabulary))
@@ -146,31 +158,39 @@ def or_none(vocabularies: Iterable[Vocabulary | None]) -> Vocabularies | None:
 
 def is_frame(X: Any) -> bool:
     """Whether this is a data frame (pandas, Polars)."""
-    return hasattr(X, "columns") and hasattr(X, "dtypes")
+    return all(hasattr(X, name) for name in ("shape", "columns", "dtypes"))
+
+
+def check_frame(frame: Any) -> None:
+    """Refuse columns of one name, and dates and times, whose numbers would be those of a clock."""
+    if (again := first_repeated(list(frame.columns))) is not None:
+        problem = "expected columns with different names, found this one again"
+        raise DataError(problem, field=f"column {again!r}")
+    for name, dtype in zip(frame.columns, frame.dtypes):
+        if TIMES.match(str(dtype)):
+            raise DataError(f"expected numbers, found {dtype}", field=f"column {name!r}")
 
 
 def category_columns(X: Any) -> dict[int, Any]:
     """Names of a data frame's columns of categories, by their places."""
     if not is_frame(X):
         return {}
-    kinds = [str(dtype).partition("(")[0] for dtype in X.dtypes]
     return {
         place: name
-        for place, (name, kind) in enumerate(zip(X.columns, kinds))
-        if kind in ("category", "Categorical", "Enum")
+        for place, (name, dtype) in enumerate(zip(X.columns, X.dtypes))
+        if CATEGORIES.match(str(dtype))
     }
 
 
-def refuse_texts(X: Any) -> None:
-    """Say which column of a data frame holds texts, and what could be done about it."""
-    for name in X.columns if is_frame(X) else ():
-        for value in X[name]:
-            if isinstance(value, str) and not are_numbers([value]):
-                raise DataError(
-                    f"expected numbers, found {value!r:.40}: texts can be categories, "
-                    f"AdditiveSVMRanker(categorical=[{name!r}])",
-                    field=f"column {name!r}",
-                )
+def refuse_texts(frame: Any) -> None:
+    """Say which column of a data frame holds no numbers, and what could be done about texts."""
+    for name in frame.columns:
+        for value in _values(np.asarray(frame[name])):
+            if (problem := _problem(value, None)) is not None:
+                advice = f": texts can be categories, AdditiveSVMRanker(categorical=[{name!r}])"
+                problem = f"expected numbers, found {shown(value)}"
+                problem += advice if isinstance(value, str) else ""
+                raise DataError(problem, field=f"column {name!r}")
 
 
 def number_frame(
@@ -186,24 +206,47 @@ def number_frame(
     """
     columns, vocabularies = dict[Any, NDArray[np.float64]](), dict[Any, Vocabulary]()
     for name in names:
-        values = [None if is_missing(value) else value for value in frame[name]]
-        texts = {value for value in values if isinstance(value, str)}
+        column = np.asarray(frame[name])
         vocabulary = None if vocabulary_of is None else vocabulary_of.get(name)
+        if vocabulary is None and column.dtype.kind in "biuf":
+            continue
+        values = _values(column)
+        texts = {value for value in values if isinstance(value, str)}
         if vocabulary_of is None and not are_numbers(texts):
             vocabulary = tuple(sorted(texts))
-        if vocabulary is not None:
-            for value in values:
-                if not (value is None or isinstance(value, str)):
-                    expected = (
-                        NUMBERS_FOUND if vocabulary_of else "expected either texts or numbers"
-                    )
-                    raise DataError(f"{expected}: found {shown(value)}", field=f"column {name!r}")
+        for value in values:
+            if (problem := _problem(value, vocabulary)) is not None:
+                mixed = vocabulary_of is None and problem == NUMBERS_FOUND
+                problem = "expected either texts or numbers" if mixed else problem
+                raise DataError(f"{problem}: found {shown(value)}", field=f"column {name!r}")
+        if vocabulary is None:
+            columns[name] = np.array([*map(_number, values)], np.float64)
+        else:
             columns[name], vocabularies[name] = codes_of(values, vocabulary), vocabulary
-        elif not are_numbers(texts):
-            raise DataError(TEXTS_FOUND, field=f"column {name!r}")
-        elif texts:
-            columns[name] = np.array([number_in(str(value)) for value in values], np.float64)
     return _replaced(frame, columns), vocabularies
+
+
+def _values(column: NDArray[Any]) -> list[Any]:
+    """The values of a column, None for each that is missing."""
+    return [None if is_missing(value) else value for value in column.tolist()]
+
+
+def _number(value: Any) -> float:
+    """A number, also one as text; NaN for None, and for any other text."""
+    if value is None or isinstance(value, str):
+        return number_in(value or "")
+    return float(value)
+
+
+def _problem(value: Any, vocabulary: Vocabulary | None) -> str | None:
+    """What speaks against a value of a column of categories, if anything does."""
+    if value is None or (isinstance(value, str) and vocabulary is not None):
+        return None
+    if isinstance(value, str):
+        return None if are_numbers([value]) else TEXTS_FOUND
+    if not isinstance(value, Number):
+        return "expected categories that are texts or numbers"
+    return None if vocabulary is None else NUMBERS_FOUND
 
 
 def _replaced(frame: Any, columns: Mapping[Any, NDArray[np.float64]]) -> Any:
@@ -211,7 +254,9 @@ def _replaced(frame: Any, columns: Mapping[Any, NDArray[np.float64]]) -> Any:
     if not columns:
         return frame
     if hasattr(frame, "with_columns"):
-        return frame.with_columns(**columns)
+        return frame.with_columns(
+            [type(frame[name])(name, values) for name, values in columns.items()]
+        )
     frame = frame.copy(deep=False)
     for name, values in columns.items():
         frame[name] = values

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, TypeAlias
@@ -28,6 +28,7 @@ __all__ = ["DelimitedFile", "tab_separated", "write"]
 BLOCK = 4096  # rows that are held as texts
 PIECE = 1 << 20  # bytes of plain text that are parsed at a time
 LARGE = 1 << 20  # bytes from which compiled code, which takes time to load, is worth it
+MISSING = ("", "null", "nan")  # in lower case
 
 NumberedRow: TypeAlias = tuple[int, list[str]]  # the line on which it begins, and its fields
 TableColumns: TypeAlias = tuple[NDArray[np.float64], list[NDArray[Any]]]
@@ -78,14 +79,20 @@ class DelimitedFile:
         numbers, texts = zip(*self.blocks(numeric, textual))
         return np.concatenate(numbers), [np.concatenate(parts) for parts in zip(*texts)]
 
-    def blocks(self, numeric: Sequence[str], textual: Sequence[str]) -> Iterator[TableColumns]:
-        """The same some rows at a time: plain text by compiled code, any other by `csv`."""
+    def blocks(
+        self, numeric: Sequence[str], textual: Sequence[str], optional: Collection[str] = ()
+    ) -> Iterator[TableColumns]:
+        """The same some rows at a time: plain text by compiled code, any other by `csv`.
+
+        Values of ``optional`` columns of numbers may be missing: they are NaN.
+        """
         rows, n_rows = self._rows, 0
         if os.path.getsize(self.path) >= LARGE:
             sources = TextBlock.blocks(self.path, PIECE)
             for source in sources:
                 plain = _plain_columns(
-                    source, self._delimiter, self.header, numeric, textual, quoted=self._quoted
+                    *(source, self._delimiter, self.header, numeric, textual, optional),
+                    quoted=self._quoted,
                 )
                 if plain is None:
                     rows = self._rows_from(source, sources)
@@ -102,7 +109,7 @@ class DelimitedFile:
             words = list(chain.from_iterable(pick_numeric(row) for _, row in block))
             texts = [text_array(column) for column in zip(*(pick(row) for _, row in block))]
             n_rows += len(block)
-            yield self._numbers(words, block, numeric), texts
+            yield self._numbers(words, block, numeric, optional), texts
         if not n_rows:
             raise DataError("expected at least one row, found none", path=self.path)
 
@@ -116,7 +123,11 @@ class DelimitedFile:
         return islice(rows, int(first.first_line == 1), None)
 
     def _numbers(
-        self, words: list[str], block: list[NumberedRow], names: Sequence[str]
+        self,
+        words: list[str],
+        block: list[NumberedRow],
+        names: Sequence[str],
+        optional: Collection[str],
     ) -> NDArray[np.float64]:
         try:
             values = np.fromiter(map(float, words), np.float64, len(words))
@@ -125,9 +136,13 @@ class DelimitedFile:
             if "_" in joined or not joined.isascii() or not np.isfinite(values).all():
                 raise ValueError
         except ValueError:
-            values = np.array(
-                [self._number(word, block, k, names) for k, word in enumerate(words)], np.float64
+            numbers = (
+                math.nan
+                if word.strip().lower() in MISSING and names[k % len(names)] in optional
+                else self._number(word, block, k, names)
+                for k, word in enumerate(words)
             )
+            values = np.fromiter(numbers, np.float64, len(words))
         return values.reshape(len(block), len(names))
 
     def _number(self, word: str, block: list[NumberedRow], k: int, names: Sequence[str]) -> float:
@@ -159,13 +174,15 @@ def _plain_columns(
     header: Sequence[str],
     numeric: Sequence[str],
     textual: Sequence[str],
+    optional: Collection[str] = (),
     *,
     quoted: bool = True,
 ) -> TableColumns | None:
     """What `DelimitedFile.columns` finds in some lines, faster; None unless every field is plain.
 
     There must be no quote that means one, no blank line, as many fields in each line, and nothing
-    but plain numbers where there should be numbers: then separators alone say where fields stand.
+    but plain numbers where there should be numbers, or nothing in ``optional`` columns: then
+    separators alone say where fields stand.
     """
     if (quoted and b'"' in source.text) or not _is_utf8(source.text):
         return None
@@ -182,9 +199,15 @@ def _plain_columns(
     spans = np.stack([starts, stops], axis=2)[first:]
     place = {name: k for k, name in enumerate(header)}
     wanted = spans[:, [place[name] for name in numeric]].reshape(-1, 2)
-    values, wrong = source.parse_numbers(wanted, delimiter.encode())
-    if wrong >= 0 or not np.isfinite(values).all():
+    filled: Any = slice(None)
+    if optional:
+        needed = np.tile([name not in optional for name in numeric], len(spans))
+        filled = needed | (wanted[:, 0] < wanted[:, 1])
+    found, wrong = source.parse_numbers(wanted[filled], delimiter.encode())
+    if wrong >= 0 or not np.isfinite(found).all():
         return None
+    values = np.full(len(wanted), np.nan)
+    values[filled] = found
     texts = [source.texts(np.ascontiguousarray(spans[:, place[name]]), name) for name in textual]
     return values.reshape(-1, len(numeric)), texts
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from didyma.data import letor, lists_folder, numpy_file, table
 from didyma.data.lists import Lists
 from didyma.data.matrix import Columns
@@ -30,7 +32,7 @@ def read(path: PathName, *, like: Any = None, **options: Any) -> Lists:
     ``like`` is other data, or a fitted model, whose columns these must become: matched by name
     where both have names, by index otherwise. Every file but the first of a collection should be
     read like it, since a LETOR file may lack the first feature, or the last. Values may be missing
-    where it is a model that knows what to make of them.
+    where it is a model that knows what to make of them, or data that lack some.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -69,21 +71,23 @@ def _options(reader: ModuleType, like: Any, options: dict[str, Any]) -> dict[str
     if like is None:
         return options
     features = Columns.of(like)
+    if reader is not numpy_file:
+        options = {"missing": _may_be_missing(like), **options}
     if reader is letor:
-        options = {"missing": _allows_missing(like), **options, "n_features": features.count}
+        options |= {"n_features": features.count}
         if features.zero_based is not None:
             options |= {"zero_based": features.zero_based}
-    elif reader is lists_folder:
-        options = {"missing": _allows_missing(like), **options}
     elif reader is table:
         names, texts = features.names, features.categories
         known = {n: t for n, t in zip(names or (), texts or ()) if t is not None}
-        options = {**options, "features": names, "categorical": known}
+        options |= {"features": names, "categorical": known}
     return options
 
 
-def _allows_missing(like: Any) -> bool:
-    """Whether these columns are those of a model that knows missing values."""
+def _may_be_missing(like: Any) -> bool:
+    """Whether this is a model that knows missing values, or data that have some."""
+    if isinstance(like, Lists):
+        return isinstance(like.X, np.ndarray) and bool(np.isnan(np.min(like.X, initial=0.0)))
     if hasattr(like, "allows_missing"):
         return bool(like.allows_missing)
     final = like.steps[-1][1] if hasattr(like, "steps") else like

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.categories import TextFoundError
+from didyma.data.categories import TextFoundError, is_missing, number_in
 from didyma.data.text_columns import text_array
 from didyma.errors import DataError, MissingExtraError
 from didyma.files import PathName, check_unpacked, read_bytes, unpack_limit
@@ -50,25 +51,33 @@ def is_numeric(series: Any) -> bool:
     return bool(series.dtype.is_numeric() or series.dtype == nw.Boolean)
 
 
-def numbers(series: Any, before: int = 0) -> NDArray[Any]:
-    """A column of finite numbers; so many rows stand before its first."""
+def numbers(
+    series: Any, before: int = 0, *, missing: bool = False, texts: bool = False
+) -> NDArray[Any]:
+    """A column of finite numbers; so many rows stand before its first.
+
+    Some may be ``missing``, and so NaN, and stand there as ``texts``.
+    """
     import narwhals as nw
 
-    _check_no_null(series, "a number", before)
+    if not missing:
+        _check_no_null(series, "a number", before)
     if not is_numeric(series):
-        for row, value in enumerate(series.to_list(), before + 1):
-            try:
-                float(value)
-            except (TypeError, ValueError):
-                raise TextFoundError(
-                    f"expected a number, found {value!r} in row {row}", field=series.name
-                ) from None
-        raise DataError(f"expected a column of numbers, found {series.dtype}", field=series.name)
+        values = [None if is_missing(value) else value for value in series.to_list()]
+        for row, value in enumerate(values, before + 1):
+            if (value is not None or not missing) and math.isnan(number_in(str(value))):
+                problem = f"expected a number, found {value!r} in row {row}"
+                raise TextFoundError(problem, field=series.name)
+        if not texts and any(value is not None for value in values):
+            problem = f"expected a column of numbers, found {series.dtype}"
+            raise DataError(problem, field=series.name)
+        return np.array([number_in(str(value)) for value in values])
     if series.dtype not in (nw.Float32, nw.Float64):
         series = series.cast(nw.Float64)
     numbers: NDArray[Any] = series.to_numpy()
-    if not np.isfinite(numbers).all():
-        row = int(np.isfinite(numbers).argmin())
+    wrong = np.isinf(numbers) if missing else ~np.isfinite(numbers)
+    if wrong.any():
+        row = int(wrong.argmax())
         raise DataError(
             f"expected a finite number, found {numbers[row]} in row {before + row + 1}",
             field=series.name,

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data.categories import Vocabularies, renumbered
+from didyma.data.text_columns import first_repeated
 from didyma.errors import DataError, placed
 from didyma.files import PathName
 from didyma.values import kind_of
@@ -256,6 +257,10 @@ class Columns:
     def _placed(self, data: Lists, path: PathName | None) -> Lists:
         """The same rows with these columns, whose categories are those of the data."""
         if self.names is not None and data.feature_names is not None:
+            for names in (self.names, data.feature_names):
+                if (again := first_repeated(names)) is not None:
+                    problem = "expected features with different names, found this one again"
+                    raise DataError(problem, path=path, field=f"feature {again!r}")
             place = {name: k for k, name in enumerate(data.feature_names)}
             if missing := [name for name in self.names if name not in place]:
                 raise DataError(f"expected also the features {', '.join(missing)}", path=path)

@@ -6,6 +6,7 @@ Of JSON lines each is an object, whose fields are the columns.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data import delimited
-from didyma.data.categories import Numbering, TextFoundError, Vocabularies, or_none, settled
+from didyma.data.categories import (
+    Numbering,
+    TextFoundError,
+    Vocabularies,
+    as_text,
+    is_missing,
+    number_in,
+    or_none,
+    settled,
+)
 from didyma.data.frame import (
     ids,
     is_numeric,
@@ -59,6 +69,8 @@ class TableOptions:
         Those of them that may hold texts, which are categories: the matrix has their codes, the
         vocabularies are ``categories`` of the `Lists`. A mapping has the vocabulary of each. A text
         that is blank, or null, is a missing value.
+    missing : bool
+        Whether other features may be missing, too: fields that are blank, NULL or NaN, and null.
     judged : bool
         Whether there must be labels. Where there are none, all are 0.
     """
@@ -68,6 +80,7 @@ class TableOptions:
     docid: str | None = None
     features: Sequence[str] | None = None
     categorical: Sequence[str] | Mapping[str, Sequence[str]] = ()
+    missing: bool = False
     judged: bool = True
 
     @property
@@ -103,7 +116,7 @@ class TableOptions:
             if name not in features:
                 raise DataError(f"there is no feature {name!r}", field="categorical")
         numberings = {name: Numbering(name, texts) for name, texts in self.vocabularies.items()}
-        return TableLayout(label, self.qid, docid, tuple(features), numberings)
+        return TableLayout(label, self.qid, docid, tuple(features), numberings, self)
 
     @contextmanager
     def explaining_texts(self) -> Iterator[None]:
@@ -131,6 +144,12 @@ class TableLayout(NamedTuple):
     docid: str | None
     features: tuple[str, ...]
     numberings: dict[str, Numbering]
+    options: TableOptions
+
+    @property
+    def optional(self) -> tuple[str, ...]:
+        """Columns of numbers that may be missing."""
+        return self.features if self.options.missing else ()
 
     @property
     def numeric(self) -> list[str]:
@@ -172,11 +191,26 @@ class TableLayout(NamedTuple):
             categories=self.categories,
         )
 
+    @property
+    def takes_texts(self) -> bool:
+        """Whether numbers may be texts: those of columns that were categories in training may."""
+        return self.options.features is not None
+
+    def number(self, value: Any, name: str) -> float:
+        """The value of a field of JSON that holds a number."""
+        if name != self.label and self.options.missing and is_missing(value):
+            return math.nan
+        if name != self.label and self.takes_texts and isinstance(value, str):
+            value = value if math.isnan(number_in(value)) else number_in(value)
+        return number_of(value, name)
+
     def feature(self, series: Any, before: int) -> NDArray[Any]:
         """A column of features of a dataframe, before whose first row stand so many."""
         numbering = self.numberings.get(series.name)
-        if numbering is None or (numbering.learns and is_numeric(series)):
-            return numbers(series, before)
+        if numbering is None:
+            return numbers(series, before, missing=self.options.missing, texts=self.takes_texts)
+        if numbering.learns and is_numeric(series):
+            return numbers(series, before, missing=True)
         return numbering.codes(series.to_list())
 
 
@@ -218,7 +252,7 @@ def blocks(path: PathName, **options: Any) -> Iterator[Lists]:
         else:
             reader = delimited.DelimitedFile(path, DELIMITERS.get(suffix, ","))
             layout = columns.among(reader.header)
-            for values, texts in reader.blocks(layout.numeric, layout.textual):
+            for values, texts in reader.blocks(layout.numeric, layout.textual, layout.optional):
                 yield layout.lists(values, texts)
 
 
@@ -235,7 +269,7 @@ def _json_blocks(path: PathName, options: TableOptions) -> Iterator[Lists]:
         for line, row in block:
             with placed(path, line):
                 _check_fields(row, names)
-                values.append([number_of(row[name], name) for name in layout.numeric])
+                values.append([layout.number(row[name], name) for name in layout.numeric])
                 ids.append([id_of(row[name], name) for name in layout.ids])
                 ids[-1] += [_category_of(row[name], name) for name in layout.numberings]
         numbers = np.array(values, np.float64).reshape(len(block), -1)
@@ -248,7 +282,7 @@ def _category_of(value: Any, name: str) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     number_of(value, name)
-    return str(value)
+    return as_text(value)
 
 
 def _check_fields(row: dict[str, Any], names: list[str]) -> None:
@@ -283,7 +317,7 @@ def _read_parquet(path: PathName, options: TableOptions) -> Lists:
         if not n_rows:
             raise DataError("expected at least one row, found none")
         layout = options.among(schema.names)
-        label, qid, docid, features, _ = layout
+        label, qid, docid, features = layout[:4]
         single = {str(schema.field(name).type) for name in features} == {"float"}
         X = np.empty((n_rows, len(features)), np.float32 if single else np.float64)
         places, labels = dict(zip(features, X.T)), np.zeros(n_rows)
@@ -306,7 +340,7 @@ def _read_parquet(path: PathName, options: TableOptions) -> Lists:
 
 def _from_frame(table: Any, layout: TableLayout, before: int = 0) -> Lists:
     nw = require("narwhals", "reading a dataframe")
-    label, qid, docid, features, _ = layout
+    label, qid, docid, features = layout[:4]
     single = {table[name].dtype for name in features} == {nw.Float32}
     X = np.empty((len(table), len(features)), np.float32 if single else np.float64)
     for column, name in zip(X.T, features):
@@ -385,7 +419,8 @@ def _write_json(parts: Iterable[Lists], path: PathName) -> None:
         for names, part in _named_columns(parts, path):
             ids = [column.astype(str).tolist() for column in _id_columns(part)]
             for label, *texts, values in zip(part.y.tolist(), *ids, _dense_rows(part.X)):
-                row = dict(zip(names, [label, *texts, *values]))
+                known = (None if math.isnan(value) else value for value in values)
+                row = dict(zip(names, [label, *texts, *known]))
                 file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
 
 

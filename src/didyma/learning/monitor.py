@@ -225,9 +225,12 @@ class Learner:
 
     def _check_learned(self, train: Lists) -> None:
         """Warn if the weights are no better than zero, or the ranking than chance."""
+        relevant = self._relevant(train)
+        if train.weights is not None:
+            relevant = relevant & (train.weights > 0)[train.groups.codes]
         warn_if_nothing_learned(
             lambda rows: self._score_rows(train.X[rows]),
-            self._relevant(train),
+            relevant,
             train.groups,
             gain=self._gain,
             tol=getattr(self, "tol", 0.0),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import product
+from numbers import Real
 from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data.categories import NUMBERS_FOUND, is_frame, number_frame, or_none
+from didyma.data.categories import NUMBERS_FOUND, UNSEEN, is_frame, number_frame, or_none
 from didyma.data.lists import Lists, group_rows
 from didyma.data.matrix import Columns, Matrix
 from didyma.errors import DataError, check_choice
@@ -20,7 +21,16 @@ from didyma.learning.row_bcfw import RowBCFW
 from didyma.learning.solution import check_C
 from didyma.model import Saved
 from didyma.protocol import check_is_fitted
-from didyma.ranking.bins import LEVELS, LINES, SAMPLE, Binned, Bins, shrinkage, step_scores
+from didyma.ranking.bins import (
+    LEVELS,
+    LINES,
+    SAMPLE,
+    Binned,
+    Bins,
+    categories_of,
+    shrinkage,
+    step_scores,
+)
 from didyma.ranking.feature_maps import Pairwise, parse_feature_map
 from didyma.ranking.fitters import Fitter, HingeFitter
 from didyma.ranking.interactions import rank_pairs
@@ -80,8 +90,8 @@ class AdditiveSVMRanker(SVMRanker):
         errors, and so none unless they pay.
 
     The other parameters are those of `SVMRanker`. Of C and ``line`` what is not given is chosen by
-    threefold cross-validation over the queries, which costs some five fits; C is 1, 4 or 16, ten
-    times that with the ramp bound. The scale of features does not matter.
+    threefold cross-validation over the queries, which costs five to eight fits; C is 1, 4 or 16,
+    ten times that with the ramp bound. The scale of features does not matter.
 
     A missing value (NaN) is a bin of its own, with a weight that is learned; a category that was
     never seen adds nothing.
@@ -199,10 +209,12 @@ class AdditiveSVMRanker(SVMRanker):
         return np.sqrt((self.mass_ * (self.tables_ - self.means_) ** 2).sum(axis=0))
 
     def _design(self, train: Lists, evaluation: EvalSets) -> tuple[Lists, EvalSets]:
-        n_pairs = self._interactions()
+        n_pairs, texts = self._interactions(), Columns.of(self).coded
+        values = {place: categories_of(train.X, place) for place in texts}
         bins = Bins.of(
             *(train.X, self.bins, self.strategy, self._nominal(), self._signs()),
             crossable=n_pairs != 0,
+            categories={place: codes[codes != UNSEEN] for place, codes in values.items()},
             names=getattr(self, "feature_names_in_", None),
         )
         binned = bins.transform(train.X, on_threads(self.n_jobs))
@@ -229,14 +241,18 @@ class AdditiveSVMRanker(SVMRanker):
 
     def _shrunk(self, binned: Any) -> Binned:
         """The same rows, whose weights are slopes and steps around a line, if there is one."""
-        if self.line_ == NONE:
-            return cast("Binned", binned)
-        if not 0.0 <= self.roughness < np.inf:
+        return replace(binned, **self._shape(self.line_))
+
+    def _shape(self, line: str) -> dict[str, Vector]:
+        """Units and rises of `Binned` that make it so."""
+        if line == NONE:
+            return {}
+        if not (isinstance(self.roughness, Real) and 0.0 <= self.roughness < np.inf):
             raise DataError(
                 f"expected a number from 0 on, found {self.roughness!r}", field="roughness"
             )
-        units, rises = shrinkage(self.bins_, self.mass_, self.roughness, self.line_)
-        return replace(binned, units=units, rises=rises)
+        units, rises = shrinkage(self.bins_, self.mass_, self.roughness, line)
+        return {"units": units, "rises": rises}
 
     def _solve(self, fitter: Fitter, evaluation: EvalSets) -> None:
         super()._solve(fitter, evaluation)
@@ -252,18 +268,24 @@ class AdditiveSVMRanker(SVMRanker):
         """C and the line; what is not given is cross-validated, without the cut-off of a loss."""
         factor = self._factor()
         lines, Cs = self._lines(), CS if self.C is None else (check_C(self.C) / factor,)
-        values = None
+        values, shapes = None, [self._shape(line) for line in lines]
 
         def fit(train: Lists, test: Lists) -> Iterator[Vector]:
-            for self.line_ in lines:
-                fitter, rows = self._convex(train, train.X), self._shrunk(test.X)
-                yield from (rows @ self._weights(fitter, C) for C in Cs)
+            for shape in shapes:
+                rows, held_out = (replace(cast("Any", part.X), **shape) for part in (train, test))
+                fitter = self._convex(train.with_items(rows))
+                yield from (held_out @ self._weights(fitter, C) for C in Cs)
 
         if len(settings := list(product(lines, Cs))) > 1:
-            values = cross_validate(design, self._trainable(design), self.judged_by(), fit)
+            values = cross_validate(design, self._usable(design), self.judged_by(), fit)
         usual = lines[0], USUAL_C if self.C is None else Cs[0]
         line, C = usual if values is None else settings[int(np.argmax(values.mean(axis=1)))]
         return C * factor, line
+
+    def _usable(self, design: Lists) -> NDArray[np.bool_]:
+        """Which queries settings are judged by: there is something to learn from, and a weight."""
+        trainable = self._trainable(design)
+        return trainable if design.weights is None else trainable & (design.weights > 0)
 
     def _lines(self) -> tuple[str, ...]:
         if self.line is not None:
@@ -275,12 +297,11 @@ class AdditiveSVMRanker(SVMRanker):
         """How much larger C is with the bound than with the hinge."""
         return RAMP_FACTOR if self._bound() == "ramp" else 1.0
 
-    def _convex(self, lists: Lists, binned: Any) -> Fitter:
+    def _convex(self, design: Lists) -> Fitter:
         """What fits these rows by the hinge: of the loss, or where the bound is the ramp, uncut."""
         loss, feature_map = self._loss(), parse_feature_map(self.feature_map)
         if self._bound() == "ramp":
             loss, feature_map = uncut(loss), Pairwise()
-        design = lists.with_items(self._shrunk(binned))
         return HingeFitter(self._problem(design, RankingProblem, loss, feature_map))
 
     def _weights(self, fitter: Fitter, C: float | None = None) -> Vector:
@@ -331,7 +352,7 @@ class AdditiveSVMRanker(SVMRanker):
         Monotone columns are not crossed, as a pair could break their promise.
         """
         binned: Any = design.X
-        fitter = self._convex(design, binned)
+        fitter = self._convex(design.with_items(self._shrunk(binned)))
         coefficients, _ = fitter.problem.respond(fitter.problem.scores(self._weights(fitter)))
         levels = bins.coarse(binned.bins)
         return rank_pairs(levels, coefficients, bins.signs == 0, on_threads(self.n_jobs))[0]
@@ -345,10 +366,11 @@ class AdditiveSVMRanker(SVMRanker):
                 crossed = bins.crossed(pairs[:number])
                 rows, held_out = crossed.added(train.X), crossed.added(test.X)
                 self._remember(crossed, rows)
-                yield self._shrunk(held_out) @ self._weights(self._convex(train, rows))
+                fitter = self._convex(train.with_items(self._shrunk(rows)))
+                yield self._shrunk(held_out) @ self._weights(fitter)
             self._remember(bins, design.X)
 
-        values = cross_validate(design, self._trainable(design), self.judged_by(), fit)
+        values = cross_validate(design, self._usable(design), self.judged_by(), fit)
         return 0 if values is None else NUMBERS[first_near_best(values)]
 
     def _remember(self, bins: Bins, binned: Any) -> None:
@@ -369,61 +391,54 @@ class AdditiveSVMRanker(SVMRanker):
             self._categories = tuple(columns)
         if isinstance(X, Lists):  # which have codes
             return X
-        if not reset:
-            self._check_nominal(X, columns)
         names = list(X.columns) if is_frame(X) else []
-        trained = names if reset else list(getattr(self, "feature_names_in_", names))
-        texts = dict(zip(trained, () if reset else self.categories_in_ or ()))
-        places = {*columns, *self.categorical}  # or names
-        chosen = [
-            name
-            for place, name in enumerate(names)
-            if place in places or str(name) in places or texts.get(name)
-        ]
-        X, vocabulary_of = number_frame(X, chosen, None if reset else texts)
         if reset:
+            self.categories_in_ = None
+            places = sorted({*columns, *self._indices("categorical", names)}) if names else []
+            X, vocabulary_of = number_frame(X, [names[place] for place in places])
             self.categories_in_ = or_none(map(vocabulary_of.get, names))
-        return X
-
-    def _check_nominal(self, X: Any, columns: dict[int, Any]) -> None:
-        """Refuse categories where training had numbers, and numbers where it had texts."""
-        nominal = self._nominal()
-        for place, name in columns.items():
-            if not nominal[place : place + 1].all():  # too many is told later
-                raise DataError(
-                    "held numbers in training, not categories", field=f"column {name!r}"
-                )
-        for name, texts in zip(Columns.of(self).labels, self.categories_in_ or ()):
-            if texts is not None and not is_frame(X):
+            return X
+        trained = Columns.of(self)
+        for name, texts in zip(trained.labels, trained.categories or ()):
+            if texts is not None and not names:
                 raise DataError(NUMBERS_FOUND, field=f"column {name!r}")
+        known = dict(zip(trained.names or names, trained.categories or ()))
+        is_nominal = dict(zip(trained.names or names, self._nominal().tolist()))
+        for name in columns.values():
+            if is_nominal.get(name) is False:
+                problem = "held numbers in training, not categories"
+                raise DataError(problem, field=f"column {name!r}")
+        return number_frame(X, [name for name in names if is_nominal.get(name)], known)[0]
 
     def _signs(self) -> NDArray[np.int8]:
-        signs = np.zeros(self.n_features_in_, np.int8)
-        signs[self._indices("increasing")] = 1
-        falling = self._indices("decreasing")
-        if np.any(signs[falling]) or np.any(self._nominal()[signs != 0]):
-            raise DataError(
-                "expected columns that are neither categorical nor increasing", field="decreasing"
-            )
-        signs[falling] = -1
+        signs, nominal = np.zeros(self.n_features_in_, np.int8), self._nominal()
+        for parameter, sign in (("increasing", 1), ("decreasing", -1)):
+            places = self._indices(parameter)
+            if np.any(nominal[places]) or np.any(signs[places]):
+                raise DataError(
+                    "expected columns that are not categorical, nor both increasing and decreasing",
+                    field=parameter,
+                )
+            signs[places] = sign
         if signs.any() and self.solver != "bcfw":
             raise DataError(
                 f"monotone columns need solver='bcfw', found {self.solver!r}", field="solver"
             )
         return signs
 
-    def _indices(self, parameter: str) -> list[int]:
-        """Indices of the columns that a parameter names."""
-        names = list(getattr(self, "feature_names_in_", ()))
+    def _indices(self, parameter: str, columns: Sequence[Any] | None = None) -> list[int]:
+        """Indices of the columns that a parameter names, of these or of those of training."""
+        names = list(getattr(self, "feature_names_in_", ()) if columns is None else columns)
+        count = self.n_features_in_ if columns is None else len(names)
         indices = []
         for column in getattr(self, parameter):
             if isinstance(column, str) and column in names:
                 indices.append(names.index(column))
-            elif is_whole(column) and 0 <= column < self.n_features_in_:
+            elif is_whole(column) and 0 <= column < count:
                 indices.append(int(column))
             else:
                 raise DataError(
-                    f"expected names of columns, or indices from 0 to {self.n_features_in_ - 1}, "
+                    f"expected names of columns, or indices from 0 to {count - 1}, "
                     f"found {column!r}",
                     field=parameter,
                 )

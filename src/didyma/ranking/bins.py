@@ -18,7 +18,7 @@ from didyma._core.rows import BinnedRows, assign_bins
 from didyma.data.matrix import Matrix, dense
 from didyma.errors import DataError
 from didyma.execution import Executor, serial
-from didyma.values import aligned
+from didyma.values import aligned, is_whole
 
 Vector = NDArray[np.float64]
 
@@ -195,7 +195,7 @@ class Bins:
         """Choose ``n_bins`` bins for each column of X, as `ScoreBinner` places its thresholds.
 
         Edges are read off a random sample of the rows, categories off all of them, unless those
-        that nominal columns have are known. There is room for pairs if the columns are to be
+        that a nominal column has are known. There is room for pairs if the columns are to be
         ``crossable``. Errors tell the ``names`` of columns.
 
         >>> Bins.of(np.array([[0.0], [1.0], [2.0], [3.0]]), 2).edges.tolist()
@@ -203,7 +203,7 @@ class Bins:
         """
         from didyma.ranking.binning import ScoreBinner
 
-        if not 2 <= n_bins <= MOST_BINS:
+        if not (is_whole(n_bins) and 2 <= n_bins <= MOST_BINS):
             raise DataError(f"expected 2 to {MOST_BINS}, found {n_bins!r}", field="bins")
         rows = np.random.default_rng(0).permutation(X.shape[0])[:SAMPLE]
         sample = dense(X[np.sort(rows)])
@@ -212,7 +212,8 @@ class Bins:
         nominal = np.zeros(n_columns, bool) if nominal is None else nominal
         thresholds = [binner.thresholds_[binner.column_ == j] for j in range(n_columns)]
         for j in np.flatnonzero(nominal):
-            values = categories_of(X, int(j)) if categories is None else categories[int(j)]
+            known = None if categories is None else categories.get(int(j))
+            values = categories_of(X, int(j)) if known is None else known
             if len(values) > MOST_BINS - 1:
                 raise DataError(
                     f"{len(values)} categories, and there is room for {MOST_BINS - 1}",
@@ -401,9 +402,9 @@ def shrinkage(bins: Bins, mass: Vector, roughness: float, line: str) -> tuple[Ve
     rises = np.zeros(mass.shape)
     rises[1:-1, :n] = np.diff(places[:-1], axis=0)
     rises[-1, :n] = -places[0]
-    levels = _by_level(bins, mass[:, :n], places)
-    for k, (first, second) in enumerate(bins.pairs, n):
-        rises[1 : LEVELS**2 + 1, k] = RANGE * np.outer(levels[first], levels[second]).ravel()
+    for k, pair in enumerate(bins.pairs, n):
+        first, second = (_by_level(bins.levels[j], mass[:, j], places[:, j]) for j in pair)
+        rises[1 : LEVELS**2 + 1, k] = RANGE * np.outer(first, second).ravel()
     return units, rises
 
 
@@ -417,11 +418,8 @@ def _places(mass: Vector, nominal: NDArray[np.bool_], line: str) -> Vector:
     return np.concatenate([np.where(nominal, 0.0, middle - mean), np.zeros((1, len(nominal)))])
 
 
-def _by_level(bins: Bins, mass: Vector, places: Vector) -> Vector:
-    """The mean place of the rows of each level of each column, (n_columns, levels)."""
-    means = np.zeros((len(bins.levels), LEVELS))
-    for column, levels in enumerate(bins.levels):
-        shares = np.bincount(levels, mass[:, column], LEVELS + 1)
-        sums = np.bincount(levels, mass[:, column] * places[:, column], LEVELS + 1)
-        means[column] = (sums / np.where(shares > 0, shares, 1.0))[1:]
-    return means
+def _by_level(levels: NDArray[np.uint8], mass: Vector, places: Vector) -> Vector:
+    """The mean place of the rows of each level of a column."""
+    shares = np.bincount(levels, mass, LEVELS + 1)
+    sums = np.bincount(levels, mass * places, LEVELS + 1)
+    return np.asarray((sums / np.where(shares > 0, shares, 1.0))[1:])

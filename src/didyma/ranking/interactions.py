@@ -7,6 +7,7 @@ weights: the subgradient of the risk.
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import pairwise
 
 import numpy as np
@@ -63,17 +64,15 @@ def _cross(
         return part
 
     edges = np.linspace(0, len(rows), SHARDS + 1).astype(int).tolist()
-    total: Array = np.sum(execute(add, list(pairwise(edges))), axis=0)
-    return total
+    return reduce(np.add, execute(add, list(pairwise(edges))))
 
 
 def _energy(sums: Array, counts: Array) -> Array:
     """Σ of squares between the cells of each table that no sum of rows and columns explains."""
     counts = np.maximum(counts, 1.0)
-    rest = sums / counts
+    rest, totals = sums / counts, {axis: counts.sum(axis, keepdims=True) for axis in (1, 2)}
     for _ in range(ROUNDS):
-        for axis in (1, 2):
-            mean = (counts * rest).sum(axis, keepdims=True) / counts.sum(axis, keepdims=True)
-            rest = rest - mean
+        for axis, total in totals.items():
+            rest -= (counts * rest).sum(axis, keepdims=True) / total
     energy: Array = (counts * rest**2).sum(axis=(1, 2))
     return energy

@@ -10,7 +10,13 @@ from typing import Annotated, Any, ClassVar, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data.categories import Vocabularies, category_columns, refuse_texts
+from didyma.data.categories import (
+    Vocabularies,
+    category_columns,
+    check_frame,
+    is_frame,
+    refuse_texts,
+)
 from didyma.data.lists import Groups, Lists, group_rows, judgements
 from didyma.data.matrix import Columns, Matrix, as_csr, is_sparse
 from didyma.errors import DataError, warn
@@ -197,6 +203,8 @@ class Ranker(Savable, Estimator):
         Without ``check`` the numbers in X are not looked at.
         """
         finite = check and ("allow-nan" if self._allows_missing else True)
+        if is_frame(X):
+            check_frame(X)
         columns = X.features.coded if isinstance(X, Lists) else category_columns(X)
         X = self._read_categories(X, columns, reset)
         data = None
@@ -209,9 +217,14 @@ class Ranker(Savable, Estimator):
             read = validate_data(
                 self, rows, reset=reset, finite=finite, sparse=True, named=named, **judged
             )
-        except ValueError as error:  # scikit-learn's, whose first line says what is wrong
-            refuse_texts(rows)
-            raise DataError(str(error)) from None
+        except (TypeError, ValueError) as error:  # scikit-learn's, whose words say what is wrong
+            if is_frame(X):
+                names = X.columns if reset else getattr(self, "feature_names_in_", X.columns)
+                if [*X.columns] == [*names]:
+                    refuse_texts(X)
+            elif isinstance(error, TypeError):
+                raise
+            raise DataError(" ".join(str(error).split())) from None
         if reset and data is None:
             self.zero_based_in_ = None
         elif reset and data is not None:

@@ -78,6 +78,7 @@ def data_summary(data: Lists) -> dict[str, Any]:
         "categories": _categories(data),
         "storage": "dense" if dense else "sparse",
         "density": round(float(stored / max(1, data.X.shape[0] * data.X.shape[1])), 6),
+        "missing_values": int(np.isnan(data.X).sum()) if isinstance(data.X, np.ndarray) else 0,
         "labels": {f"{label:g}": int(count) for label, count in zip(labels, counts)},
         "rows_per_query": {
             "min": int(groups.sizes.min()),
