@@ -78,11 +78,10 @@ class HeldOut:
     """A measure on lists that nothing is learned from."""
 
     def __init__(self, lists: Lists, measure: str) -> None:
-        from didyma.metrics import Evaluator
+        from didyma.metrics import Evaluator, parse
 
-        self.lists = lists
-        self._evaluator = Evaluator(lists.y, lists.groups, measure, docid=lists.docid)
-        (self.measure,) = self._evaluator.measures
+        self.lists, self.measure = lists, parse(measure)
+        self._evaluator = Evaluator(lists.y, lists.groups, self.measure, docid=lists.docid)
 
     def value(self, scores: NDArray[np.float64]) -> float:
         """Mean of the measure at these scores."""
