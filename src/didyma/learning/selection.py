@@ -79,8 +79,10 @@ class HeldOut:
 
     def __init__(self, lists: Lists, measure: str) -> None:
         from didyma.metrics import Evaluator, parse
+        from didyma.metrics.evaluation import warn_if_all_relevant
 
         self.lists, self.measure = lists, parse(measure)
+        warn_if_all_relevant([self.measure], lists.y)
         self._evaluator = Evaluator(lists.y, lists.groups, self.measure, docid=lists.docid)
 
     def value(self, scores: NDArray[np.float64]) -> float:

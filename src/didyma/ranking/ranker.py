@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.categories import Vocabularies, category_columns, refuse_texts
-from didyma.data.lists import Groups, Lists, group_rows, judgements
+from didyma.data.lists import Groups, Lists, group_rows, high_level, judgements
 from didyma.data.matrix import Columns, Matrix, as_csr, is_sparse
 from didyma.errors import DataError, warn
 from didyma.execution import on_cluster
@@ -152,6 +152,7 @@ class Ranker(Learner, Savable, Estimator):
         means that a search or a pipeline lost them.
         """
         from didyma.metrics import evaluate, parse
+        from didyma.metrics.evaluation import warn_if_all_relevant
 
         measure = parse(self.judged_by())
         scores = self.predict(X)
@@ -165,6 +166,7 @@ class Ranker(Learner, Savable, Estimator):
             )
         groups = group_rows(len(scores), qid, group)
         evaluation = evaluate(scores, y, groups, measure, docid=docid)
+        warn_if_all_relevant([measure], np.asarray(y, dtype=np.float64))
         if sample_weight is None:
             return evaluation.mean(measure)
         values, weight = evaluation[measure], weights_of_queries(sample_weight, groups)
@@ -270,7 +272,7 @@ class Ranker(Learner, Savable, Estimator):
             problem = f"all labels are {levels[0]:g}, one class only"
         elif rel is not None and not levels[0] < rel <= levels[-1]:
             which = "all rows are" if levels[0] >= rel else "no row is"
-            level = levels[-2] if len(levels) > 2 else levels[-1]
+            level = high_level(grades)
             return DataError(
                 f"labels are {levels[0]:g} to {levels[-1]:g}, so that {which} relevant "
                 f"(y >= {rel:g}) and there is nothing to learn from; "
