@@ -126,6 +126,16 @@ def test_gzip_by_name_is_read_by_content(tmp_path: Path, mode: str) -> None:
     assert read_bytes(renamed) == b"text"
 
 
+def test_a_pipe_is_named() -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading), os.fdopen(writing, "w") as pipe:
+        pipe.write("1 qid:1 1:2\n")
+        pipe.flush()
+        path = f"/dev/fd/{reading}"
+        with pytest.raises(DataError, match=f"{path}: a pipe, .* write it to a file"):
+            files.read_text(path)
+
+
 def test_damaged_gzip_is_named(tmp_path: Path) -> None:
     path = tmp_path / "data.gz"
     packed = gzip.compress(b"some text" * 100)

@@ -168,6 +168,8 @@ def check_unpacked(size: int, path: PathName | None) -> None:
 def _pieces(path: PathName, length: int = PIECE) -> Iterator[bytes]:
     """The contents of a file, unpacked if they are gzip."""
     with open(path, "rb") as file:
+        if not file.seekable():
+            raise DataError("a pipe, which can be read once only: write it to a file", path=path)
         packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
         if not packed:

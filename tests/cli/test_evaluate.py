@@ -30,6 +30,23 @@ def test_eval_of_a_model(run: Run, folder: Path) -> None:
     assert [line.split()[0] for line in lines[1:]] == [*data.groups.names, "all"]
 
 
+def test_labels_without_a_zero_are_told_wherever_a_model_is_judged(
+    run: Run, tmp_path: Path
+) -> None:
+    rows = [f"{y} qid:{q} 1:{y + 0.1 * q}" for q in range(4) for y in (1, 5, 3, 2, 4)]
+    (tmp_path / "grades.txt").write_text("\n".join(rows))
+    data, fitted = tmp_path / "grades.txt", tmp_path / "m.safetensors"
+    told = "labels are 1 to 5, so that all rows are relevant to AP"
+    assert told in run("fit", data, "--dev", data, "--model-type", "ridge", "-o", fitted).stderr
+    assert (
+        f"{told}; give a level, as AP(rel=4)"
+        in run("eval", fitted, data, "--measures", "AP nDCG").stderr
+    )
+    lists = formats.read(data)
+    with pytest.warns(UserWarning, match=told):
+        assert model.load(fitted).score(lists) == 1.0
+
+
 def test_eval_of_a_run(run: Run, folder: Path) -> None:
     arguments = ("eval", folder / "map.run", folder / "qrels.txt", "--measures", "AP RR")
     found = json.loads(run(*arguments, "--json").stdout)

@@ -192,6 +192,17 @@ def test_settings_become_parameters(run: Run, tmp_path: Path) -> None:
     assert "NBestReranker" in shown
 
 
+def test_a_choice_at_the_end_of_the_defaults_is_told_and_goes_on(run: Run, tmp_path: Path) -> None:
+    heard = run(
+        *("nbest", "fit", TRAIN, "--dev", DEV, "--model-type", "svm", "--json"),
+        *("-o", tmp_path / "m"),
+    )
+    tried = [row["C"] for row in json.loads(heard.stdout)["tuning"]]
+    assert tried[:3] == [100.0, 1000.0, 10_000.0]
+    assert len(tried) > 3
+    assert f"at the end of what was tried: {tried[3]:g} is tried too" in heard.stderr
+
+
 def test_the_oracle_improves_with_n(run: Run, tmp_path: Path) -> None:
     found = json.loads(run("nbest", "oracle", TEST, "--json").stdout)["oracle"]
     lists = read(TEST)

@@ -4,6 +4,7 @@ import gzip
 import json
 import subprocess
 import sys
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from didyma.data.lists import Groups
 from didyma.errors import DataError
 from didyma.metrics import Evaluator, RunEvaluator, evaluate, evaluate_run
+from didyma.metrics.evaluation import warn_if_all_relevant
 from didyma.metrics.measures import ROCArea, parse, parse_all
 
 SHARED = parse_all(
@@ -122,6 +124,16 @@ def test_roc_area_of_a_run_places_missing_documents_last() -> None:
 def test_numbers_and_text_name_the_same_query() -> None:
     qrels = Qrels(np.array([301, 301]), np.array(["a", "b"]), np.array([0, 1]))
     assert evaluate_run(make_run([("301", "b", 1.0)]), qrels, "AP").mean("AP") == 1
+
+
+def test_measures_to_which_all_rows_are_relevant_are_told() -> None:
+    grades, measures = np.array([1.0, 5.0, 3.0, 2.0, 4.0]), parse_all("AP RBP P@2 AP(rel=4) nDCG")
+    with pytest.warns(UserWarning, match=r"to AP, P@2; give a level, as AP\(rel=4\)"):
+        warn_if_all_relevant(measures, grades)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for labels in (grades - 1, np.ones(5), -grades, np.zeros(0)):
+            warn_if_all_relevant(measures, labels)
 
 
 def test_an_evaluator_serves_many_runs() -> None:

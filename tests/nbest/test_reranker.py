@@ -383,6 +383,8 @@ def test_a_default_that_is_best_at_its_end_goes_on(caplog):
     assert next_default(small, {}, tried(1.0, 2.0, 3.0)) == {"C": [10.0]}
     assert next_default(small, {}, tried(1.0, 1.0, 3.0)) == {}
     assert next_default(middle, {}, tried(2.0, 1.0, 3.0)) == {}
+    assert next_default(large, {}, tried(3.0, 2.0, 1.995)) == {}
+    assert "by so little that no other is tried" in caplog.text
     assert next_default(large, {"C": [1.0]}, tried(3.0, 2.0, 1.0)) == {}
     farthest = [{"C": 1e6, "loss": 2.0}, {"C": 1e7, "loss": 1.0}]
     assert next_default(SVMRanker(C=1e7), {}, farthest) == {}

@@ -57,6 +57,34 @@ def test_products_are_those_of_the_written_out_matrix(sloped: bool) -> None:
         assert mine.loss == pytest.approx(other.loss)
 
 
+def test_weights_of_tables_are_the_least_that_give_them() -> None:
+    binned = some_bins()
+    w = RNG.normal(size=binned.shape[1])
+    least = binned.weights(binned.tables(w))
+    np.testing.assert_allclose(binned.tables(least), binned.tables(w), atol=1e-12)
+    slopes = least.reshape(7, 4)[0]
+    for shift in (-1e-3, 1e-3):  # of one slope, made up for by the steps
+        other = binned.rises[1:] * (slopes + shift) * (np.arange(4) == 1)
+        steps = least.reshape(7, 4)[1:].copy()
+        steps[:, 1] -= (other[:, 1] - binned.rises[1:, 1] * slopes[1]) / binned.units[1:, 1]
+        moved = np.concatenate([[slopes + shift * (np.arange(4) == 1)], steps]).ravel()
+        np.testing.assert_allclose(binned.tables(moved), binned.tables(w), atol=1e-12)
+        assert moved @ moved > least @ least
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"roughness": 0.0}, {"line": "none"}, {"increasing": [1]}, {"interactions": 2}],
+)
+def test_the_ramp_begins_where_a_former_one_ended(parameters: dict[str, Any]) -> None:
+    ranker = AdditiveSVMRanker(
+        "ndcg@3", **{"C": 40.0, "bins": 8, "line": "quantile", "warm_start": True} | parameters
+    ).fit(X, Y, qid=QID)
+    reached = ranker.result_.value
+    first = ranker.fit(X, Y, qid=QID).objective_trace_[0]
+    assert first == pytest.approx(reached, rel=1e-6)
+
+
 @pytest.mark.parametrize("C", [0.1, 10.0])
 def test_planes_of_rows_reach_the_optimum_of_planes_of_features(C: float) -> None:
     binned = some_bins()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -247,11 +248,24 @@ def test_one_call_of_partial_fit_is_one_epoch():
     np.testing.assert_array_equal(called.coef_, fitted.coef_)
 
 
+def test_queries_that_come_one_by_one_end_where_an_epoch_ends():
+    rows = {q: q == QID for q in np.unique(QID)[:3]}
+    some = np.any(list(rows.values()), axis=0)
+    fitted = LatentPerceptronRanker(epochs=1).fit(X[some], Y[some], qid=QID[some])
+    ends = []
+    for order in permutations(rows):
+        ranker = LatentPerceptronRanker()
+        for q in order:
+            ranker.partial_fit(X[rows[q]], Y[rows[q]])
+        ends.append(np.allclose(ranker.coef_, fitted.coef_, rtol=1e-12))
+    assert sum(ends) == 1
+
+
 @pytest.mark.parametrize("kind", [LatentPerceptronRanker, LatentSVMRanker])
 def test_a_warm_start_begins_at_the_last_weights(kind):
     first = kind().fit(X, Y, qid=QID)
     given = kind().fit(X, Y, qid=QID, coef_init=first.coef_)
     again = kind(warm_start=True).fit(X, Y, qid=QID).fit(X, Y, qid=QID)
     np.testing.assert_array_equal(given.coef_, again.coef_)
-    with pytest.raises(DataError, match="coef_init: expected 4 finite numbers"):
+    with pytest.raises(DataError, match="coef_init: expected 4 numbers"):
         kind().fit(X, Y, qid=QID, coef_init=[1.0])

@@ -13,6 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
+from didyma import (
+    AdditiveSVMRanker,
+    ClassificationRanker,
+    LatentPerceptronRanker,
+    LatentSVMRanker,
+    PolynomialRanker,
+    SVMRanker,
+)
 from didyma.data.lists import Groups, Lists
 from didyma.data.matrix import Columns
 from didyma.errors import DataError, NothingLearnedWarning
@@ -141,9 +149,50 @@ def test_bad_queries(queries: dict[str, Any], message: str) -> None:
         ranker.score(X, Y, **queries)
 
 
-def test_labels_without_a_zero_are_told_what_to_do() -> None:
-    with pytest.raises(DataError, match=r'labels are 1 to 5.*loss="ap\(rel=4\)".*loss="ndcg"'):
-        Recorder().fit(X, [1, 5, 3, 2, 4], qid=QID)
+@pytest.mark.parametrize(
+    ("grades", "level"),
+    [
+        ([1, 5, 3, 2, 4], 4),
+        ([2, 3, 3, 2, 2], 3),
+        ([1, 1.5, 1, 1, 1], 1.5),
+        ([0, 0.5, 0, 0, 0], 0.5),
+    ],
+)
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        *(SVMRanker("rr"), AdditiveSVMRanker(), LatentPerceptronRanker(), LatentSVMRanker()),
+        *(ClassificationRanker(), PolynomialRanker()),
+    ],
+    ids=lambda ranker: type(ranker).__name__,
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_what_labels_that_are_all_relevant_or_none_are_told_helps(
+    ranker: Any, grades: list[float], level: float
+) -> None:
+    with pytest.raises(DataError, match=r"labels are .* relevant") as told:
+        ranker.fit(X, grades)
+    if hasattr(ranker, "inference") or isinstance(ranker, SVMRanker):
+        assert f'loss="ap(rel={level:g})"' in str(told.value)
+        assert ('loss="ndcg"' in str(told.value)) == isinstance(ranker, SVMRanker)
+        ranker.set_params(loss=f"ap(rel={level:g})").fit(X, grades)
+    else:
+        assert f"rows from {level:g} on with 1" in str(told.value)
+        ranker.fit(X, np.array(grades) >= level)
+
+
+@pytest.mark.parametrize(
+    ("loss", "grades", "message"),
+    [
+        ("ap", [1, 1, 1, 1, 1], "all labels are 1"),
+        ("ap(rel=3)", [0, 2, 1, 2, 0], r"labels are 0 to 2, so that no row .*\(y >= 3\)"),
+        ("ap(rel=2)", [1, 1, 1, 2, 2], r"no query has a row that is relevant \(y >= 2\)"),
+        ("ndcg", [1, 1, 1, 2, 2], "every query has rows of one grade only"),
+    ],
+)
+def test_the_reason_why_nothing_can_be_learned(loss: str, grades: list[int], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        SVMRanker(loss).fit(X, grades, qid=["a", "a", "a", "b", "b"])
 
 
 def test_nothing_to_learn_from() -> None:

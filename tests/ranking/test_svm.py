@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from didyma import SVMRanker, load
+from didyma import AdditiveSVMRanker, LatentSVMRanker, SVMRanker, load
 from didyma.data.lists import Groups
 from didyma.errors import DataError
 from didyma.metrics import evaluate
@@ -414,8 +415,27 @@ def test_the_ramp_descends_from_the_start_that_is_given():
     )
 
 
-@pytest.mark.parametrize("start", [[1.0], [np.nan] * 3])
+@pytest.mark.parametrize("ranker", [SVMRanker(), AdditiveSVMRanker(C=1.0), LatentSVMRanker()])
+def test_a_warm_start_of_other_columns_is_told(ranker):
+    X, y, groups = random_ranking(3, n_queries=20, n_rows=8)
+    ranker.set_params(warm_start=True).fit(X, y, qid=groups.codes)
+    with pytest.raises(DataError, match=r"warm_start: the last fit has \d+ weights"):
+        ranker.fit(X[:, :2], y, qid=groups.codes)
+
+
+@pytest.mark.parametrize("measure", ["AP, RR", "foo"])
+@pytest.mark.parametrize("ranker", [SVMRanker(C=1.0), AdditiveSVMRanker()])
+def test_a_measure_that_is_none_is_told(ranker, measure):
+    X, y, qid = judged(n_queries=8)
+    ranker = clone(ranker).set_params(measure=measure)
+    with pytest.raises(DataError, match="measure"):
+        ranker.fit(X, y, qid=qid, eval_set=(X, y), eval_qid=qid)
+
+
+@pytest.mark.parametrize(
+    "start", [[1.0], [np.nan] * 3, [1e200] * 3, [1j] * 3, "abc", [[1.0], [1.0, 2.0], [1.0]]]
+)
 def test_a_start_of_another_shape_is_refused(start):
     X, y, groups = random_ranking(3)
-    with pytest.raises(DataError, match="coef_init: expected 3 finite numbers"):
+    with pytest.raises(DataError, match="coef_init: expected 3 numbers, one for each weight"):
         SVMRanker().fit(X, y, qid=groups.codes, coef_init=start)

@@ -99,6 +99,20 @@ def test_no_passage_that_is_better_than_another(label):
         fit(queries, passages, [[label] * len(own) for own in labels])
 
 
+def test_grades_without_a_zero_are_told_of_a_measure_that_learns_from_them():
+    queries, passages, labels = nested()
+    labels = [[1 + 2 * label for label in own] for own in labels]
+    with pytest.raises(DataError, match="labels from 1 on are relevant; measure='nDCG' learns"):
+        fit(queries, passages, labels)
+    TextReranker(quick=True, measure="nDCG").fit(queries, passages, labels)
+
+
+@pytest.mark.parametrize("measure", ["AP, RR", "foo"])
+def test_a_measure_that_is_none(measure):
+    with pytest.raises(DataError, match="measure"):
+        TextReranker(quick=True, measure=measure).fit(*nested())
+
+
 def test_one_passage_for_each_query():
     queries, passages, labels = nested()
     with pytest.raises(DataError, match="labels: expected a query with a relevant and an irrel"):

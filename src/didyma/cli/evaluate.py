@@ -72,15 +72,20 @@ def evaluate(
 
 def evaluate_model(model: Model, path: Path, columns: InputColumns, measures: str) -> Evaluation:
     """Values of a model for each query of a file, of which a block is read at a time."""
-    from didyma.metrics import Evaluation, evaluate
+    import numpy as np
+
+    from didyma.metrics import Evaluation, evaluate, parse_all
+    from didyma.metrics.evaluation import warn_if_all_relevant
+
+    named = parse_all(measures)
 
     def values(parts: Iterator[Lists]) -> Evaluation:
-        return Evaluation.joined(
-            [
-                evaluate(part.X[:, 0], part.y, part.groups, measures, docid=part.docid)
-                for part in parts
-            ]
-        )
+        evaluations, labels = [], []
+        for part in parts:
+            labels.append(part.y)
+            evaluations.append(evaluate(part.X[:, 0], part.y, part.groups, named, docid=part.docid))
+        warn_if_all_relevant(named, np.concatenate(labels))
+        return Evaluation.joined(evaluations)
 
     return scored(model, path, columns, values)
 

@@ -17,6 +17,7 @@ from didyma.cli.groups import Option, ParametersOf, command, group
 from didyma.cli.output import (
     check_output,
     end_if_interrupted,
+    log_as_lines,
     print_json,
     print_message,
     terminal,
@@ -167,7 +168,7 @@ def fit(
     from didyma.nbest.reranker import NBestReranker
 
     with checkpointing.saving(output, TRAIN=lists, dev=held_out):
-        with _reporting(kind) as callback:
+        with _reporting(kind) as callback, log_as_lines("didyma.nbest"):
             reranker = NBestReranker(**parameters, parameters=choices, callback=callback)
             reranker.fit(lists, held_out)
         best = min(reranker.tuning_, key=lambda record: record["loss"] or 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import sys
@@ -93,6 +94,27 @@ def warnings_as_lines() -> Iterator[None]:
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = lambda message, *_, **__: print_warning(message)
         yield
+
+
+class _Lines(logging.Handler):
+    """Records as lines on stderr."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print_message(record.getMessage())
+
+
+@contextmanager
+def log_as_lines(name: str) -> Iterator[None]:
+    """Show what a logger of the library tells."""
+    logger, lines = logging.getLogger(name), _Lines()
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(lines)
+    try:
+        yield
+    finally:
+        logger.removeHandler(lines)
+        logger.setLevel(level)
 
 
 @contextmanager

@@ -50,10 +50,10 @@ def score_on_cluster(
     docid: Any = None,
 ) -> float:
     """`Ranker.score`; no query is split."""
-    from didyma.metrics import parse_all
+    from didyma.metrics import parse
 
     refuse_on_cluster(group=group, sample_weight=sample_weight, docid=docid)
-    measure = parse_all(ranker.judged_by())[0]
+    measure = parse(ranker.judged_by())
     client = active_client()
     shards = shards_of(client, X, y, qid)
     return _evaluated(client, shards, _evaluate, ranker, measure).mean(measure)

@@ -468,3 +468,13 @@ def judgements(
     if not (y is None and qid is None and group is None):
         raise DataError("lists have a y and a qid already: give no others")
     return X.labels, X.qid
+
+
+def high_level(grades: NDArray[np.float64]) -> float:
+    """The grade from which rows may count as relevant: the last but one, of two the higher.
+
+    >>> high_level(np.array([1.0, 5.0, 3.0, 2.0, 4.0])), high_level(np.array([2.0, 3.0]))
+    (4.0, 3.0)
+    """
+    levels = np.unique(grades)
+    return float(levels[-2] if len(levels) > 2 else levels[-1])

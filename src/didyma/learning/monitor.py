@@ -115,10 +115,10 @@ class Monitor(Watch):
 
 def _measure(lists: Lists, measure: str) -> tuple[str, Callable[[Vector], float]]:
     """Name of a measure, and its value on lists for weights."""
-    from didyma.metrics import Evaluator
+    from didyma.metrics import Evaluator, parse
 
-    evaluator = Evaluator(lists.y, lists.groups, measure)
-    (judged,) = evaluator.measures
+    judged = parse(measure)
+    evaluator = Evaluator(lists.y, lists.groups, judged)
     return str(judged), lambda w: evaluator(linear_scores(lists.X, w)).mean(judged)
 
 
@@ -241,9 +241,18 @@ class Learner:
         """Scores of rows that have been read."""
         raise NotImplementedError
 
+    def _least_relevant(self) -> float | None:
+        """The grade from which rows are relevant, None where all grades count."""
+        return 1.0
+
     def _relevant(self, lists: Lists) -> NDArray[np.bool_]:
         """Which rows ought to stand above the others of their query."""
-        return lists.y >= 1
+        rel = self._least_relevant()
+        if rel is not None:
+            return lists.y >= rel
+        least = np.full(len(lists.groups), np.inf)
+        np.minimum.at(least, lists.groups.codes, lists.y)
+        return lists.y > least[lists.groups.codes]
 
     def _advice(self) -> str:
         """What to try if nothing was learned."""

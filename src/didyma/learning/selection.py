@@ -78,11 +78,12 @@ class HeldOut:
     """A measure on lists that nothing is learned from."""
 
     def __init__(self, lists: Lists, measure: str) -> None:
-        from didyma.metrics import Evaluator
+        from didyma.metrics import Evaluator, parse
+        from didyma.metrics.evaluation import warn_if_all_relevant
 
-        self.lists = lists
-        self._evaluator = Evaluator(lists.y, lists.groups, measure, docid=lists.docid)
-        (self.measure,) = self._evaluator.measures
+        self.lists, self.measure = lists, parse(measure)
+        warn_if_all_relevant([self.measure], lists.y)
+        self._evaluator = Evaluator(lists.y, lists.groups, self.measure, docid=lists.docid)
 
     def value(self, scores: NDArray[np.float64]) -> float:
         """Mean of the measure at these scores."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, get_args
@@ -117,6 +117,19 @@ def check_C(C: Any) -> float:
             field="C",
         )
     return float(C)
+
+
+def check_start(weights: Any, n_weights: int) -> NDArray[np.float64]:
+    """Weights to begin at, if they are one number for each."""
+    with suppress(ValueError):  # of rows that differ in length
+        numbers = np.asarray(weights)
+        right = numbers.dtype.kind in "biuf" and numbers.shape == (n_weights,)
+        if right and np.all(np.abs(numbers) <= LARGEST_C):
+            return numbers.astype(np.float64)
+    raise DataError(
+        f"expected {n_weights} numbers, one for each weight, none beyond {LARGEST_C:g}",
+        field="coef_init",
+    )
 
 
 def reached(tol: float) -> float:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import ceil
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data.lists import Groups, group_rows
-from didyma.errors import DataError
+from didyma.data.lists import Groups, group_rows, high_level
+from didyma.errors import DataError, warn
 from didyma.metrics.measures import Measure, parse, parse_all
 from didyma.metrics.per_query import Judgements, Ranking, RunAndQrels, is_native, values_per_query
 from didyma.metrics.ranking import one_per_row, rank, read_labels, read_scores, tie_break, tie_order
@@ -121,6 +122,26 @@ class Evaluator:
 
         values = values_per_query(self.measures, ranking, self._judged, documents)
         return Evaluation(self.groups.names, values)
+
+
+def warn_if_all_relevant(measures: Sequence[Measure], labels: NDArray[np.float64]) -> None:
+    """Warn of measures that no order can change, where labels are grades without a 0."""
+    low, high = (labels.min(), labels.max()) if len(labels) else (0.0, 0.0)
+    if not 1.0 <= low < high:
+        return
+    idle = [
+        str(measure)
+        for measure in measures
+        if "rel" in measure.SUPPORTED_PARAMS
+        and isinstance(rel := measure["rel"], int)
+        and low >= rel
+    ]
+    if idle:
+        warn(
+            f"labels are {low:g} to {high:g}, so that all rows are relevant to {', '.join(idle)}; "
+            f"give a level, as AP(rel={ceil(high_level(labels))}), or take nDCG",
+            UserWarning,
+        )
 
 
 def evaluate(

@@ -14,6 +14,7 @@ logger = logging.getLogger(__name__)
 GRIDS: dict[str, dict[str, list[Any]]] = {"svm": {"C": [100.0, 1000.0, 10000.0]}}
 GROWTH, LEAST_C, MOST_C = 10.0, 1e-2, 1e7
 MOST_ROUNDS = 8000
+LEAST_GAIN = 0.005  # of the loss, by a step that is to be followed by another: each takes longer
 
 
 def next_default(
@@ -21,7 +22,8 @@ def next_default(
 ) -> dict[str, list[Any]]:
     """What to try after the best model so far, if that alone is best and at the end.
 
-    C of an SVM goes on in both directions, the rounds of boosting are doubled; the log says so.
+    C of an SVM goes on in both directions while a step gains half a per cent of the loss, the
+    rounds of boosting are doubled; the log says so.
     """
     name, value = "", None
     if "C" not in given and tuning and "C" in tuning[0]:
@@ -30,6 +32,13 @@ def next_default(
         losses = sorted(record["loss"] for record in tuning)
         value = ends.get(model.C) if losses[0] < losses[1] else None
         value = value if value is not None and LEAST_C <= value <= MOST_C else None
+        if value is not None and losses[0] > (1.0 - LEAST_GAIN) * losses[1]:
+            logger.info(
+                "C=%g is the best on the held-out lists, at the end of what was tried, by so "
+                "little that no other is tried",
+                model.C,
+            )
+            value = None
     elif "n_rounds" not in given and hasattr(model, "n_rounds_"):
         name = "n_rounds"
         value = 2 * model.n_rounds if model.n_rounds_ == model.n_rounds < MOST_ROUNDS else None

@@ -90,8 +90,8 @@ class NBestReranker(Reranker, Estimator):
     parameters : mapping, optional
         Parameters of that model. Of several values, in a list, the best on ``eval_set`` is taken;
         with it, those of C for "svm" are 100, 1000 and 10000 unless C is given. Where the best of
-        these, or of the rounds of boosting, is the last, larger ones are tried too; where that of
-        values that were given is an end of them, a warning says so.
+        these, or of the rounds of boosting, is clearly the last, others beyond it are tried too;
+        where that of values that were given is an end of them, a warning says so.
     features : {"auto", "suffix", "n-gram", "text"}
         Joint features, for all models but "low-rank"; see `JointFeatures`. "suffix" and "n-gram"
         need candidates as long as their input.

@@ -259,6 +259,12 @@ class AdditiveSVMRanker(SVMRanker):
         plain = self.bins_.empty
         self.coef_ = plain.feasible(plain.weights(self._shrunk(plain).tables(self.coef_)))
 
+    def _beginning(self, n_weights: int) -> Vector | None:
+        """The weights to begin at, as slopes and steps around them."""
+        plain = self.bins_.empty
+        first = super()._beginning(plain.shape[1])
+        return None if first is None else self._shrunk(plain).weights(plain.tables(first))
+
     def weight(self) -> float:
         """C, as given or as `fit` has chosen it."""
         chosen: float = getattr(self, "C_", USUAL_C * self._factor())
@@ -457,8 +463,9 @@ def cross_validate(
     ``fit(train, test)`` scores the rows of ``test`` once for each setting. Each third of the usable
     queries is held out in turn; None says that there are too few of them.
     """
-    from didyma.metrics import Evaluator
+    from didyma.metrics import Evaluator, parse
 
+    judged = parse(measure)
     queries = np.random.default_rng(0).permutation(np.flatnonzero(usable))
     if len(queries) < 2 * FOLDS:
         return None
@@ -468,8 +475,7 @@ def cross_validate(
     for held_out in range(FOLDS):
         of_row = fold[lists.groups.codes]
         train, test = (lists.select(rows) for rows in (of_row != held_out, of_row == held_out))
-        evaluator = Evaluator(test.y, test.groups, measure)
-        (judged,) = evaluator.measures
+        evaluator = Evaluator(test.y, test.groups, judged)
         values.append(np.array([evaluator(scores)[judged] for scores in fit(train, test)]))
     return np.concatenate(values, axis=1)
 

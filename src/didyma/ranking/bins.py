@@ -34,6 +34,7 @@ UNIT = 16.0
 
 LEAST = 1e-3  # share of rows of a bin, so that none is far out
 CELL = 0.3  # unit of weights that stand alone: of categories, missing values and cells of pairs
+TINY = 1e-6  # of a unit
 RANGE = 4.0  # so that products of quantiles, which are within ±½, are within ±1
 
 
@@ -114,15 +115,23 @@ class Binned:
         return tables
 
     def weights(self, tables: Vector) -> Vector:
-        """The weights, without slopes, whose `tables` these are, but for a constant.
+        """The least weights whose `tables` these are, but for a constant.
 
         >>> Z = Binned(np.empty((0, 1), np.uint8), 4, np.array([True]))
         >>> Z.weights(np.array([[0.0], [1.0], [11.0], [100.0]])).tolist()
         [1.0, 10.0, 100.0]
         """
-        weights: Vector = tables[1:] - tables[0]
-        weights[1:-1] -= self.running * (tables[1:-2] - tables[0])
-        return (weights if self.units is None else weights / self.units[1:]).ravel()
+        steps: Vector = tables[1:] - tables[0]
+        steps[1:-1] -= self.running * (tables[1:-2] - tables[0])
+        units = np.ones_like(steps) if self.units is None else self.units[1:]
+        slopes = np.zeros((0, len(self.running)))
+        if self.rises is not None:
+            rises, squares = self.rises[1:], np.maximum(units, TINY) ** 2
+            cost = 1.0 + (rises**2 / squares).sum(axis=0)
+            slopes = (rises * steps / squares).sum(axis=0, keepdims=True) / cost
+            steps -= rises * slopes
+        weights = np.divide(steps, units, out=np.zeros_like(steps), where=units > 0)
+        return np.concatenate([slopes, weights]).ravel()
 
     def steps(self, values: Vector) -> Vector:
         """Weights by which a column adds the mean of its values in a bin, but for a constant.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from didyma.data.lists import Groups, Lists
 from didyma.data.matrix import Matrix, dense
 from didyma.errors import DataError
-from didyma.learning.monitor import EvalSets, Learner
+from didyma.learning.monitor import EvalSets
 from didyma.learning.scoring import BLOCK
 from didyma.learning.solution import check_C, overflow, reached
 from didyma.model import Saved
@@ -169,7 +169,7 @@ class ClassificationRanker(_Classifier, LinearRanker):
 
 
 @dataclass(eq=False, repr=False)
-class PolynomialRanker(_Classifier, Learner, Ranker):
+class PolynomialRanker(_Classifier):
     """Rank rows by the decision value of an SVM with a polynomial kernel.
 
     The baseline of Haponchyk & Moschitti (2019): K(x, x') = (γ x·x' + 1)^degree, trained on at most

@@ -45,15 +45,14 @@ class _LatentRanker(StartedRanker):
     _: KW_ONLY
     inference: str = "exact"
 
+    _remedy = 'loss="ap(rel={level:g})" takes rows from {level:g} on as relevant'
+
     def _loss(self) -> ItemwiseLoss:
         return AveragePrecision() if self.loss is None else parse_loss(self.loss)
 
     def _check(self) -> None:
         check_C(self.C)
         check_choice(self.inference, ("exact", "greedy"), "inference")
-
-    def _relevant(self, lists: Lists) -> NDArray[np.bool_]:
-        return lists.y >= self._loss().rel
 
 
 @dataclass(eq=False, repr=False)

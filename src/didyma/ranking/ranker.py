@@ -17,16 +17,16 @@ from didyma.data.categories import (
     is_frame,
     refuse_texts,
 )
-from didyma.data.lists import Groups, Lists, group_rows, judgements
+from didyma.data.lists import Groups, Lists, group_rows, high_level, judgements
 from didyma.data.matrix import Columns, Matrix, as_csr, is_sparse
 from didyma.errors import DataError, warn
 from didyma.execution import on_cluster
 from didyma.learning.monitor import EvalSets, Learner, Monitor
 from didyma.learning.scoring import BLOCK, linear_scores
-from didyma.learning.solution import Callback, Result, Solution
+from didyma.learning.solution import Callback, Result, Solution, check_start
 from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, all_finite, check_is_fitted, validate_data
-from didyma.ranking.losses import ItemwiseLoss, parse_loss
+from didyma.ranking.losses import NDCG, ItemwiseLoss, parse_loss
 from didyma.ranking.problem import trainable_queries
 
 LabelledRows: TypeAlias = "tuple[ArrayLike, ArrayLike]"
@@ -35,7 +35,7 @@ LabelledRows: TypeAlias = "tuple[ArrayLike, ArrayLike]"
 LARGEST = 1e90
 
 
-class Ranker(Savable, Estimator):
+class Ranker(Learner, Savable, Estimator):
     """Scores rows so that sorting those of one query by score ranks them.
 
     A subclass implements `_fit` and `_predict`. Everywhere, ``qid`` gives the query of each row (of
@@ -49,6 +49,7 @@ class Ranker(Savable, Estimator):
     __metadata_request__score: ClassVar = {"qid": True, "group": True, "docid": True}
 
     _allows_missing: ClassVar[bool] = False  # NaN in rows
+    _remedy: ClassVar[str] = "label rows from {level:g} on with 1 and others with 0"
     _takes_categories: bool = False  # columns of a data frame that are categories
     _categories: tuple[int, ...] = ()  # the places of those, in training
 
@@ -83,16 +84,18 @@ class Ranker(Savable, Estimator):
         qid, group
             The query of each row, or the size of each query.
         eval_set : (X, y), Lists, or a list of these
-            Rows to evaluate on during training; of several sets the first one decides when to stop.
+            Rows to evaluate on during training, by rankers that train in iterations; of several
+            sets the first one decides when to stop.
         eval_qid, eval_group
             Their queries: an array, or a list that holds one for each set.
         sample_weight : array of shape (n_rows,)
             A query counts as often as the mean weight of its rows says: a weight of 2 is the same
             as the query given twice.
         coef_init : array, optional
-            Weights to begin at, where a ranker is linear and learns from a start: those of a
-            similar ranker save time. What is convex has the same optimum from any start, within
-            its tolerance; the ramp bound and latent rankers descend from there.
+            Weights to begin at, in the shape of ``coef_``, where a ranker learns from a start. The
+            ramp bound and latent rankers descend from there, which saves most of their time where
+            the weights are those of a similar ranker. What is convex has the same optimum from any
+            start, within its tolerance: solvers by cuts get there sooner, "bcfw" hardly.
         eval_names : sequence of str, optional
             Names of the sets in ``history_``: "valid_0", "valid_1" and so on if there are several.
         """
@@ -109,9 +112,6 @@ class Ranker(Savable, Estimator):
         """Take over weights to begin at."""
         if coef_init is not None:
             raise DataError(f"{type(self).__name__} begins at no weights", field="coef_init")
-
-    def _check_learned(self, train: Lists) -> None:
-        """Warn if the fit was in vain, where that can be told: see `Learner`."""
 
     @on_cluster("didyma.cluster.prediction:predict_on_cluster")
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -157,9 +157,10 @@ class Ranker(Savable, Estimator):
         A ranker that was fitted on several queries must be told those of ``X``: silence most likely
         means that a search or a pipeline lost them.
         """
-        from didyma.metrics import evaluate, parse_all
+        from didyma.metrics import evaluate, parse
+        from didyma.metrics.evaluation import warn_if_all_relevant
 
-        measure = parse_all(self.judged_by())[0]
+        measure = parse(self.judged_by())
         scores = self.predict(X)
         if docid is None and isinstance(X, Lists):
             docid = X.docid
@@ -171,6 +172,7 @@ class Ranker(Savable, Estimator):
             )
         groups = group_rows(len(scores), qid, group)
         evaluation = evaluate(scores, y, groups, measure, docid=docid)
+        warn_if_all_relevant([measure], np.asarray(y, dtype=np.float64))
         if sample_weight is None:
             return evaluation.mean(measure)
         values, weight = evaluation[measure], weights_of_queries(sample_weight, groups)
@@ -269,8 +271,30 @@ class Ranker(Savable, Estimator):
         groups = group_rows(len(grades), qid, group)
         weights = None if sample_weight is None else weights_of_queries(sample_weight, groups)
         train = Lists(rows, grades, groups.codes, grouping=groups, weights=weights)
-        self.n_queries_ = count_trainable(self._trainable(train), weights, grades)
+        trainable = self._trainable(train)
+        if not trainable.any():
+            raise self._nothing_to_learn(grades)
+        self.n_queries_ = count_trainable(trainable, weights)
         return train
+
+    def _nothing_to_learn(self, grades: NDArray[np.float64]) -> DataError:
+        """Why there is nothing to learn from these grades, and what to do."""
+        levels, rel = np.unique(grades), self._least_relevant()
+        problem = "every query has rows of one grade only"
+        if len(levels) == 1:
+            problem = f"all labels are {levels[0]:g}, one class only"
+        elif rel is not None and not levels[0] < rel <= levels[-1]:
+            which = "all rows are" if levels[0] >= rel else "no row is"
+            level = high_level(grades)
+            return DataError(
+                f"labels are {levels[0]:g} to {levels[-1]:g}, so that {which} relevant "
+                f"(y >= {rel:g}) and there is nothing to learn from; "
+                + self._remedy.format(level=level),
+                field="y",
+            )
+        elif rel is not None:
+            problem = f"no query has a row that is relevant (y >= {rel:g}) and one that is not"
+        return DataError(f"{problem}, so that there is nothing to learn from", field="y")
 
     def _read_numbers(
         self, X: Any, y: ArrayLike, *, reset: bool = True
@@ -328,11 +352,11 @@ class Ranker(Savable, Estimator):
         return tags
 
 
-class LinearRanker(Learner, Ranker):
+class LinearRanker(Ranker):
     """A ranker whose score is a weighted sum of features, x · ``coef_``."""
 
     coef_: Annotated[NDArray[np.float64], Saved("n_features")]
-    _first: NDArray[np.float64] | None = None  # weights to begin at
+    _first: ArrayLike | None = None  # weights to begin at
 
     def _predict(self, X: Any) -> NDArray[np.float64]:
         """X @ coef_, in double precision."""
@@ -372,6 +396,10 @@ class StartedRanker(LinearRanker):
     n_iter_: int = field(init=False)
 
     _transient: ClassVar[tuple[str, ...]] = ("callback",)
+    _remedy = (
+        'loss="ap(rel={level:g})" takes rows from {level:g} on as relevant, loss="ndcg" learns '
+        "from the grades themselves"
+    )
 
     def judged_by(self) -> str:
         """See `Ranker`."""
@@ -379,6 +407,10 @@ class StartedRanker(LinearRanker):
 
     def _loss(self) -> ItemwiseLoss:
         return parse_loss(self.loss)
+
+    def _least_relevant(self) -> float | None:
+        loss = self._loss()
+        return None if isinstance(loss, NDCG) else loss.rel
 
     def _trainable(self, lists: Lists) -> NDArray[np.bool_]:
         return trainable_queries(lists.y, lists.groups, self._loss())
@@ -389,18 +421,20 @@ class StartedRanker(LinearRanker):
         self.result_, self.n_iter_, self.history_ = result, result.n_iter, monitor.history
 
     def _begin_at(self, coef_init: ArrayLike | None) -> None:
-        if coef_init is None and self.warm_start:
-            coef_init = getattr(self, "coef_", None)
-        self._first = None if coef_init is None else np.array(coef_init, dtype=np.float64)
+        self._first = coef_init
 
     def _beginning(self, n_weights: int) -> NDArray[np.float64] | None:
         """The weights to begin at, once."""
         first, self._first = self._first, None
-        if first is not None and not (first.shape == (n_weights,) and np.isfinite(first).all()):
+        if first is not None:
+            return check_start(first, n_weights)
+        last = getattr(self, "coef_", None) if self.warm_start else None
+        if last is not None and len(last) != n_weights:
             raise DataError(
-                f"expected {n_weights} finite numbers, found shape {first.shape}", field="coef_init"
+                f"the last fit has {len(last)} weights and this one {n_weights}: fit a clone",
+                field="warm_start",
             )
-        return first
+        return last
 
 
 def _as_matrix(rows: Any) -> Matrix:
@@ -478,27 +512,14 @@ def check_magnitude(X: Any, names: Sequence[str] | None) -> None:
             )
 
 
-def count_trainable(
-    trainable: NDArray[np.bool_],
-    weight: NDArray[np.float64] | None,
-    grades: NDArray[np.float64] | None = None,
-) -> int:
+def count_trainable(trainable: NDArray[np.bool_], weight: NDArray[np.float64] | None) -> int:
     """How many queries can be learned from; warns of those that are skipped, refuses none left.
 
-    ``weight`` has one entry per query, ``grades`` one per row.
+    ``weight`` has one entry per query.
     """
     if not np.any(trainable if weight is None else trainable & (weight > 0)):
-        if grades is not None and 1 <= grades.min() < grades.max():
-            low, high = grades.min(), grades.max()
-            raise DataError(
-                f"labels are {low:g} to {high:g}, so that all rows are relevant (y >= 1) and there "
-                f'is nothing to learn from; loss="ap(rel={max(high - 1, 2):g})" counts higher ones '
-                'only, loss="ndcg" learns from the grades themselves',
-                field="y",
-            )
         raise DataError(
-            "there is nothing to learn from: every query has rows of one class only, or no "
-            "weight; training needs one with a relevant row (y >= 1) and one that is not"
+            "there is nothing to learn from: every query has rows of one class only, or no weight"
         )
     if skipped := int(np.sum(~trainable)):
         warn(

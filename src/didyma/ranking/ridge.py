@@ -77,6 +77,9 @@ class RidgeRanker(LinearRanker):
         if not np.isfinite(self.result_.value):
             raise overflow(C)
 
+    def _least_relevant(self) -> None:
+        """All grades count."""
+
     def _trainable(self, lists: Lists) -> NDArray[np.bool_]:
         # A query of one grade still says which features do not matter, if another has several.
         groups = lists.groups

@@ -19,7 +19,7 @@ from didyma.learning.solution import check_C, make_solver, reached
 from didyma.protocol import clone, seed_of, warn_of_convergence
 from didyma.ranking.feature_maps import FeatureMap, parse_feature_map
 from didyma.ranking.fitters import Fitter, HingeFitter, RampFitter, RankingResult
-from didyma.ranking.losses import NDCG, ItemwiseLoss
+from didyma.ranking.losses import ItemwiseLoss
 from didyma.ranking.problem import RankingProblem
 from didyma.ranking.ramp import BOUNDS, RampProblem, bound_of, uncut
 from didyma.ranking.ranker import StartedRanker
@@ -274,14 +274,6 @@ class SVMRanker(StartedRanker):
 
     def _solver(self) -> Any:
         return make_solver(self.solver, self.tol, self.max_iter, seed_of(self.random_state))
-
-    def _relevant(self, lists: Lists) -> NDArray[np.bool_]:
-        loss, y, codes = self._loss(), lists.y, lists.groups.codes
-        if not isinstance(loss, NDCG):
-            return y >= loss.rel
-        least = np.full(len(lists.groups), np.inf)
-        np.minimum.at(least, codes, y)
-        return y > least[codes]
 
     def _advice(self) -> str:
         other = 'bound="ramp" or ' if self.result_.bound == "hinge" else ""

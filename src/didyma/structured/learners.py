@@ -24,7 +24,14 @@ from didyma.execution import on_cluster
 from didyma.learning.cccp import CCCP, LatentResult, best_of, inner_solver
 from didyma.learning.monitor import Watch, gain_over_zero, warn_of_zero
 from didyma.learning.perceptron import Perceptron, PerceptronState
-from didyma.learning.solution import Callback, Result, Solution, check_C, make_solver
+from didyma.learning.solution import (
+    Callback,
+    Result,
+    Solution,
+    check_C,
+    check_start,
+    make_solver,
+)
 from didyma.model import Savable, Saved
 from didyma.protocol import (
     Estimator,
@@ -367,12 +374,7 @@ class LatentStructuredSVM(StructuredLearner):
         """
         first = None
         if coef_init is not None:
-            first = np.array(coef_init, dtype=np.float64)
-            if first.shape != (self._task().n_features,):
-                raise DataError(
-                    f"expected {self._task().n_features} numbers, found shape {first.shape}",
-                    field="coef_init",
-                )
+            first = check_start(coef_init, self._task().n_features)
         elif (former := self._former()) is not None:
             first = former.w
         return self._fit(examples, labels, sample_weight, eval_set, first=first)

@@ -131,6 +131,8 @@ class CrossValidation:
         self.usable = np.flatnonzero(groups.mixed(target.grades > _least(target, groups)))
         if not len(self.usable):
             problem = "expected a query with a relevant and an irrelevant passage, found none"
+            if 1.0 <= target.grades.min() < target.grades.max():
+                problem += ": labels from 1 on are relevant; measure='nDCG' learns from the grades"
             raise DataError(problem, field="labels")
         self.n_folds = min(FOLDS, len(self.usable))
         self.fold = np.random.default_rng(random_state).permutation(len(groups)) % self.n_folds

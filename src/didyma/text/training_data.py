@@ -159,12 +159,16 @@ class Target:
         """The target of labels; ``measure`` takes the place of the default one."""
         if not len(labels):
             raise DataError("expected judged passages, found none", field="labels")
+        if measure is not None:
+            from didyma.metrics import parse
+
+            measure = str(parse(measure))
         is_whole = bool((labels == np.floor(labels)).all())
         if is_whole and np.abs(labels).max() <= GREATEST_GRADE:
             grades = np.maximum(labels, 0.0)
             kind = "graded" if grades.max() > 1 else "binary"
             chosen = measure or "AP"
-            is_ndcg = chosen.lower().startswith("ndcg")
+            is_ndcg = chosen.startswith("nDCG")
             return cls(
                 kind, grades, (grades >= 1).astype(float), "ndcg" if is_ndcg else "ap", chosen
             )
