@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from didyma.data.lists import Groups
 from didyma.errors import DataError
+from didyma.learning import bcfw
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cutting_plane import OneSlack
 from didyma.learning.problem import PythonProblem
@@ -112,3 +115,37 @@ def test_bcfw_converges_on_one_query_alone(seed):
     X = 3.0 * rng.random((40, 5))
     problem = RankingProblem(X, np.floor(X[:, 0]), Groups.from_sizes([40], 40), AveragePrecision())
     assert BCFW().solve(problem, 30.0).result.converged
+
+
+@pytest.mark.parametrize("sweeps", [1, 9, 49, 57])
+def test_an_interrupted_run_reports_the_value_of_its_weights(monkeypatch, sweeps):
+    """Also in the midst of a pass after a certificate, which has moved the weights since."""
+    left = iter(())
+
+    def sweep_planes(*arguments):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return core_sweep(*arguments)
+
+    core_sweep = bcfw.sweep_planes
+    monkeypatch.setattr(bcfw, "sweep_planes", sweep_planes)
+    for seed in range(20):
+        problem, left = ranking_problem(seed=seed, n_queries=20, n_rows=10), iter(range(sweeps))
+        seen = []
+        solution = BCFW(tol=1e-5).solve(problem, 50.0, callback=seen.append)
+        result, w = solution.result, solution.w
+        exact = 0.5 * w @ w + 50.0 * problem.weights @ problem.risks(w)
+        assert result.status in ("interrupted", "converged")
+        assert result.value == pytest.approx(exact, rel=1e-12)
+        assert all(one.w is not other.w for one, other in pairwise(seen))
+
+
+def test_a_run_that_meets_tol_at_its_last_pass_has_converged():
+    statuses = set()
+    for seed in range(40):
+        problem = ranking_problem(seed=seed, n_queries=20, n_rows=10)
+        for passes in (2, 4, 6, 8):
+            result = BCFW(tol=0.05, max_passes=passes).solve(problem, 5.0).result
+            assert result.converged == (result.gap <= 0.05 * result.value)
+            statuses.add(result.status)
+    assert statuses == {"converged", "limit"}

@@ -80,12 +80,13 @@ def test_grades_above_one_only_are_no_reason():
 
 def test_concordance_by_its_definition():
     rng = np.random.default_rng(0)
-    query = rng.permutation(np.repeat(np.arange(20), 9))
-    scores = np.round(2 * rng.standard_normal(180))
-    relevant = np.zeros(180, dtype=bool)
+    sizes = rng.integers(9, 15, 20)
+    query = np.repeat(np.arange(20), sizes)
+    scores = np.round(2 * rng.standard_normal(len(query)))
+    relevant = np.zeros(len(query), dtype=bool)
     for number in range(20):
         relevant[rng.permutation(np.flatnonzero(query == number))[: 1 + number % 8]] = True
-    shares = concordance(scores, relevant, query)
+    shares = concordance(scores, relevant, np.cumsum([0, *sizes]))
     for number, share in enumerate(shares):
         among = query == number
         pairs = np.sign(scores[among & relevant][:, None] - scores[among & ~relevant])

@@ -106,6 +106,19 @@ def test_a_limit_is_reported():
     assert certified_gap(M, theta, solution.active, solution.weights) > 1e-9
 
 
+def test_short_columns_are_told_apart_beside_long_ones():
+    """As are the mean of many cuts and the zero cut, beside one of all examples at a large C."""
+    G = np.array([[0.0, 0.0, 0.0], [0.0, 0.0139781, 1487.4168], [0.0, 1487.4168, 3.2116e8]])
+    theta = np.array([0.0, 0.0143443, 1584.0024])
+    for start in (None, minimise_over_columns(G[:2, :2], theta[:2])):
+        found = minimise_over_columns(G, theta, start=start)
+        assert found.converged
+        y = np.zeros(3)
+        y[found.active] = found.weights
+        slope = theta - G @ y
+        assert slope.max() - y @ slope <= 1e-8
+
+
 @pytest.mark.parametrize("offset", [2.0**40, -(2.0**40)])
 def test_an_offset_of_all_columns_changes_nothing(offset):
     """All numbers are exact in binary, so that nothing but the solver could lose digits."""

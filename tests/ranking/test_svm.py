@@ -149,7 +149,7 @@ def test_the_ramp_only_descends(solver):
     assert result.converged
     assert 0.0 <= result.gap <= 1e-3 * result.value
     assert all(record["gap"] >= 0.0 for record in ranker.history_)
-    start = SVMRanker("ap", C=100, solver=solver).fit(X, y, qid=qid)
+    start = SVMRanker("ap", C=100, solver=solver, tol=1e-2).fit(X, y, qid=qid)
     problem = RampProblem(X, y, Groups.from_qid(qid), PrecisionAt(k=2))
     for coef, value in ((start.coef_, trace[0]), (ranker.coef_, trace[-1])):
         problem.complete(coef)
@@ -326,6 +326,15 @@ def test_a_limit_warns():
     with pytest.warns(ConvergenceWarning, match=r"max_iter=1\) with a relative gap"):
         ranker = SVMRanker(C=1e6, max_iter=1).fit(X, y, qid=qid)
     assert not ranker.result_.converged
+
+
+def test_rounds_that_were_cut_short_have_not_converged():
+    """Whatever a round gains: its convex problem was left with a gap."""
+    X, y, qid = judged(noise=2.0)
+    with pytest.warns(ConvergenceWarning, match=r"rounds \(max_iter=1\) with a relative gap"):
+        ranker = SVMRanker("precision@2", C=1e4, max_iter=1).fit(X, y, qid=qid)
+    assert ranker.result_.rounds < 100
+    assert (ranker.result_.status, ranker.result_.converged) == ("limit", False)
 
 
 @pytest.mark.parametrize(

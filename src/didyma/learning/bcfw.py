@@ -55,7 +55,6 @@ SETTLING = 3  # passes over planes alone at a new C, before the oracle is asked
 SETTLED = 0.5  # tolerances: planes whose gap at a new C is no larger have little to settle ...
 PROBE = 20  # ... and then every so manieth example tells whether w may be optimal
 LOOK = 2.0  # certify at an estimated gap of so many tolerances: it dates from before each visit
-SOONER = 4.0  # ... and of so many where a run goes on from another C, whose first pass tells most
 EASY, GROWTH = 48.0, 8.0  # first stage of a run, and factor between stages
 PATIENCE = 10  # passes in which the gap should halve, or they no longer pay
 SAMPLE = 50  # examples in each of two samples, by which the first stage is chosen
@@ -265,8 +264,6 @@ class BCFW(ConvexSolver["_BCFWRun"]):
     n_planes: int | None = None
     random_state: int = 0
 
-    _joins: ClassVar[bool] = True  # whether `OneSlack` may go on where passes stop paying
-
     def _begin(self, problem: Problem, C: float, start: Solution | None) -> _BCFWRun:
         run = _BCFWRun(self._dual(problem, C, start), C, self.random_state)
         run.staged = start is None or start.state is None
@@ -312,7 +309,8 @@ class BCFW(ConvexSolver["_BCFWRun"]):
             with clock.stage("stages"):
                 run.stages, passes = self._stages(problem, C)
                 run.passes += passes
-        while not (self._joins and run.stalled and not run.stages):
+        joins = self._joins(problem)
+        while not (joins and run.stalled and not run.stages):
             if run.n_iter > 0 and run.passes >= self.max_passes:
                 return
             if run.due:
@@ -326,8 +324,7 @@ class BCFW(ConvexSolver["_BCFWRun"]):
             run.n_iter += 1
             lower = dual.value()
             value = lower + float(dual.gaps.sum())  # each as it was when its example was visited
-            look = SOONER if run.n_iter == 1 and not run.staged else LOOK
-            done = value - lower <= (tol if run.stages else look * tol) * value
+            done = value - lower <= (tol if run.stages else LOOK * tol) * value
             if done and not run.stages:
                 certified = self._certify(problem, dual, run.n_iter, run.passes, clock)
                 run.passes = certified.passes
@@ -339,7 +336,8 @@ class BCFW(ConvexSolver["_BCFWRun"]):
             if run.stages and run.passes >= self.max_passes / 2:
                 run.stages = run.stages[-1:]  # what is left belongs to the C that was asked for
                 run.due = True
-            yield run.report(dual.C, value, lower, dual.w, passes=run.passes, certified=False)
+            w = dual.w.copy()
+            yield run.report(dual.C, value, lower, w, passes=run.passes, certified=False)
         yield from self._join(problem, C, run)
 
     def _settle(self, problem: Problem, dual: PlaneDual, gaps: Vector) -> bool:
@@ -359,6 +357,11 @@ class BCFW(ConvexSolver["_BCFWRun"]):
         risks = np.array([problem.cut(dual.w, int(i)).at(dual.w) for i in probed])
         below = (dual.alpha[probed] * (dual.b[probed] + dual.g[probed] @ dual.w)).sum(axis=1)
         return PROBE * float(dual.scales[probed] @ (risks - below))
+
+    @staticmethod
+    def _joins(problem: Any) -> bool:
+        """Whether `OneSlack` may go on where passes stop paying."""
+        return True
 
     def _join(self, problem: Problem, C: float, run: _BCFWRun) -> Iterator[Progress]:
         """Go on with cuts of all examples, of which the mean of all planes is the first."""
@@ -416,7 +419,8 @@ class BCFW(ConvexSolver["_BCFWRun"]):
         with clock.stage("certificate"):
             value = dual.certify(problem.risks(dual.w))
         lower = dual.value()
-        return Progress(n_iter, passes + 1.0, dual.C, value, lower, True, clock.elapsed, dual.w)
+        w = dual.w.copy()  # which the next pass would move
+        return Progress(n_iter, passes + 1.0, dual.C, value, lower, True, clock.elapsed, w)
 
     def _planes_for(self, problem: Problem) -> int:
         vectors = 8 * problem.n_examples * problem.n_features

@@ -155,7 +155,8 @@ class CCCP:
             steps = chain([first], steps)
         progress, status = drive(steps, None, callback)
         progress = progress or first
-        if status == "limit" and progress.n_iter < self.max_iter:
+        ended = status == "limit" and progress.n_iter < self.max_iter  # by a rule of its own
+        if ended and rounds.convex.result.converged:
             status = "converged"
         return Solution(progress.w, Result.of(progress, status, clock), rounds)
 

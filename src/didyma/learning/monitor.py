@@ -11,12 +11,14 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma._core.measures import roc_area
 from didyma.data.lists import Groups, Lists
 from didyma.data.matrix import Matrix
 from didyma.errors import NothingLearnedWarning, warn
 from didyma.learning.problem import Problem
 from didyma.learning.scoring import linear_scores
 from didyma.learning.solution import Callback, Progress, Solution
+from didyma.metrics.ranking import rank, read_scores
 from didyma.stateful import Stateful
 
 __all__ = [
@@ -126,25 +128,15 @@ SAMPLE = 100  # queries that tell whether a ranking is better than none ...
 FEW, CLEARLY = 10, 4.0  # ... unless a few already do, by so many standard errors
 
 
-def concordance(scores: Vector, relevant: NDArray[np.bool_], query: NDArray[np.int64]) -> Vector:
-    """Share of the pairs of each query, from 0 on, that are in the right order, ties as halves.
+def concordance(scores: Vector, relevant: NDArray[np.bool_], starts: NDArray[np.int64]) -> Vector:
+    """Share of the pairs of each query that are in the right order, ties as halves.
 
-    >>> concordance(np.array([2.0, 1.0, 1.0]), np.array([False, True, False]), np.zeros(3, int))
+    >>> concordance(np.array([2.0, 1.0, 1.0]), np.array([False, True, False]), np.array([0, 3]))
     array([0.25])
     """
-    order = np.lexsort((scores, query))
-    scores, relevant, query = scores[order], relevant[order], query[order]
-    first = np.concatenate([[True], (np.diff(scores) != 0.0) | (np.diff(query) != 0)])
-    tie = np.cumsum(first) - 1  # rows of one query with one score
-    positives = np.bincount(tie, weights=relevant)
-    negatives = np.bincount(tie, weights=~relevant)
-    of_query = query[first]
-    all_positives = np.bincount(of_query, weights=positives)
-    all_negatives = np.bincount(of_query, weights=negatives)
-    before = np.cumsum(all_negatives) - all_negatives  # negatives of earlier queries
-    below = np.cumsum(negatives) - negatives - before[of_query]
-    right = np.bincount(of_query, weights=positives * (below + 0.5 * negatives))
-    return right / (all_positives * all_negatives)
+    slots, tied = rank(read_scores(scores, len(relevant)), starts)
+    positives = np.add.reduceat(relevant, starts[:-1], dtype=np.float64)
+    return roc_area(relevant[slots], tied, starts, positives)
 
 
 def gain_over_zero(problem: Problem, C: float, solution: Solution, tol: float) -> float:
@@ -206,8 +198,8 @@ def _by_chance(
         places = np.linspace(0, len(usable) - 1, min(most, len(usable))).astype(np.int64)
         queries = [groups.rows[groups.starts[q] : groups.starts[q + 1]] for q in usable[places]]
         rows = np.concatenate(queries)
-        numbers = np.repeat(np.arange(len(queries)), [len(query) for query in queries])
-        shares = concordance(score(rows), relevant[rows], numbers)
+        starts = np.cumsum([0, *map(len, queries)])
+        shares = concordance(score(rows), relevant[rows], starts)
         error = shares.std(ddof=1) / np.sqrt(len(shares)) if len(shares) > 1 else 0.0
         mean = shares.mean()
         if mean > 0.5 + errors * error:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.learning.bcfw import BCFW, check_simplex, first_plane
-from didyma.learning.problem import Problem
+from didyma.learning.problem import Cut, Problem
 from didyma.learning.solution import Clock, Solution, check_C
 from didyma.stateful import Stateful, array_of
 
@@ -35,6 +35,7 @@ class RowProblem(Problem, Protocol):
     """A problem whose examples are rows that can be swept in their own space."""
 
     n_rows: int
+    constrained: bool  # whether there are weights that are not allowed
 
     def feasible(self, w: Vector) -> Vector:
         """P(w)."""
@@ -127,6 +128,10 @@ class RowDual(Stateful):
         self.v = v.copy()
         self.table = self.problem.table(self.w)
 
+    def mean(self) -> Cut:
+        """The cut of all examples whose direction is −v / C: its bound is the dual objective."""
+        return Cut(-self.v / self.C, self.linear_part() / self.C)
+
     def linear_part(self) -> float:
         """Linear part of the dual objective: Σ s_i α_i·b_i."""
         return float(self.scales @ (self.alpha * self.losses).sum(axis=1))
@@ -143,8 +148,6 @@ class RowDual(Stateful):
 @dataclass(frozen=True)
 class RowBCFW(BCFW):
     """`BCFW` with planes in the space of rows."""
-
-    _joins: ClassVar[bool] = False  # one-slack knows no weights that are not allowed
 
     def _dual(self, problem: Any, C: float, start: Solution | None) -> Any:
         if start is not None and isinstance(start.state, RowDual):
@@ -165,6 +168,11 @@ class RowBCFW(BCFW):
                 thorough=dual.visits >= SOON * problem.n_examples,
             )
         dual.visits += len(order)
+
+    @staticmethod
+    def _joins(problem: Any) -> bool:
+        """One-slack knows no weights that are not allowed."""
+        return not problem.constrained
 
     def _settle(self, problem: Any, dual: Any, gaps: Vector) -> bool:
         """Planes of rows are visited with the oracle alone."""

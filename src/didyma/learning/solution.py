@@ -254,8 +254,9 @@ class ConvexSolver(ABC, Generic[Run]):
         def work() -> Solution:
             with one_blas_thread():
                 progress, status = drive(self._steps(problem, C, run), self.tol, callback, run)
-                status = "converged" if run.finished else status
                 progress = self._certified(problem, C, run, progress)
+                met = status == "limit" and progress.relative_gap <= reached(self.tol)
+                status = "converged" if run.finished or met else status
             result = Result.of(progress, status, run.clock)
             return Solution(progress.w.copy(), result, run.lasting)
 

@@ -47,8 +47,26 @@ def minimise_over_columns(
 
     ``point`` of the result is G y, the inner product of the solution with each column.
     """
-    size = len(theta)
     tol *= max(1.0, float(np.abs(theta).max()))
+    norms = np.diag(G)[np.diag(G) > 0.0]
+    solution = _minimise(G, theta, start, float(norms.sum() / len(theta)) or 1.0, tol, max_iter)
+    if not solution.converged and len(norms):  # long columns may hide what tells short ones apart
+        typical = float(np.exp(np.log(norms).mean()))
+        other = _minimise(G, theta, start, typical, tol, max_iter)
+        solution = min(solution, other, key=lambda each: each.gap)
+    return solution
+
+
+def _minimise(
+    G: NDArray[np.float64],
+    theta: NDArray[np.float64],
+    start: Projection | None,
+    c: float,
+    tol: float,
+    max_iter: int,
+) -> Projection:
+    """The same by the factor of G + c 11', for any positive c."""
+    size = len(theta)
     active, weights = np.zeros(size + 1, np.int64), np.zeros(size + 1)
     if start is None:
         n, weights[0] = 1, 1.0
@@ -56,7 +74,6 @@ def minimise_over_columns(
         n = len(start.active)
         active[:n], weights[:n] = start.active, start.weights
     point = np.zeros(size)
-    c = float(np.trace(G) / size) or 1.0
     n, *certificate = core.minimise_over_columns(
         np.ascontiguousarray(G), theta, active, weights, n, point, c, tol, max_iter
     )

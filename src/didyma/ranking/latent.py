@@ -338,10 +338,18 @@ class LatentSVMRanker(_LatentRanker):
         self._keep(solution, solution.result, monitor, best=self.patience is not None)
         self.objective_trace_ = np.array(solution.state.trace)
         self._gain = gain_over_zero(problem, float(self.C), solution, self.tol)
-        if solution.result.status == "limit":
+        result = solution.result
+        exact = self.inference == "exact" and self.positions == "relevant"  # or no gap is certain
+        if result.status == "limit" and result.n_iter == self.max_iter:
             warn_of_convergence(
                 f"stopped after max_iter={self.max_iter} rounds, the last of which still gained "
                 f"more than tol={self.tol:g}; raise max_iter or lower C",
+            )
+        elif result.status == "limit" and exact:
+            gap = result.gap / result.value if result.value > 0.0 else 0.0
+            warn_of_convergence(
+                f"stopped after {result.n_iter} rounds with a relative gap of {gap:.1e}, above "
+                f"tol={self.tol:g}; raise tol, lower C or scale the features",
             )
 
     def _advice(self) -> str:

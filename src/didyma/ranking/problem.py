@@ -81,6 +81,7 @@ class RankingProblem:
         self._files = MappedFiles(X)
         self.n_rows = X.shape[0]
         self._binned = X if isinstance(X, Binned) else None
+        self.constrained = self._binned is not None and self._binned.signs is not None
         self._rows, self._starts, self._counts = rows, stored[1], counts
         n_values = _count_values(X, rows)
         self.cut_cost = n_values / max(1, self.n_examples * self.n_features)

@@ -258,12 +258,15 @@ class SVMRanker(StartedRanker):
         self._gain = gain_over_zero(fitter.problem, C, solution, self.tol)
         if result.bound == "ramp":
             self.objective_trace_ = np.array([record["value"] for record in self.history_])
-        gap = result.gap / result.value if result.value > 0.0 else 0.0
-        if result.status == "limit" or (result.converged and gap > reached(self.tol)):
+        if result.status == "limit":
+            gap = result.gap / result.value if result.value > 0.0 else 0.0
+            short = f"a relative gap of {gap:.1e}, above tol={self.tol:g}"
+            if gap <= reached(self.tol):
+                short = "a last round that still gained"
             warn_of_convergence(
-                f"stopped after {self.n_iter_} iterations (max_iter={self.max_iter}) with a "
-                f"relative gap of {gap:.1e}, above tol={self.tol:g}; raise max_iter or tol, lower "
-                "C or scale the features",
+                f"stopped after {self.n_iter_} {'rounds' if result.rounds else 'iterations'} "
+                f"(max_iter={self.max_iter}) with {short}; raise max_iter or tol, lower C or scale "
+                "the features",
             )
 
     def weight(self) -> float:
