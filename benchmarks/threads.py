@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import tempfile
+import time
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
@@ -36,6 +37,7 @@ from didyma.structures import Tree
 QUERIES = 1_000
 C = 100.0
 ROUNDS, TIMES = 3, 9
+REST = 0.3  # seconds, in which threads of BLAS that the work before woke go to sleep
 PASSAGES = 100
 SHARED = {"a cut of all queries": 1.3, "fit by one-slack": 1.3}  # what should gain, and by how much
 BLAS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -77,6 +79,7 @@ def measure(scale: float) -> dict[str, float]:
         for name, make in WORK.items():
             work = make(data, path)
             work()  # warms up
+            time.sleep(REST)
             found[name] = median(stopwatch(work)() for _ in range(TIMES))
     return found
 

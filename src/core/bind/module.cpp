@@ -6,8 +6,8 @@
 #include <exception>
 #include <thread>
 #if defined(__GLIBC__)
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <pthread.h>
+#include <unwind.h>
 #endif
 
 #include "bind/families.hpp"
@@ -21,15 +21,29 @@ static int import_numpy() {
 // Before Python 3.14 an interpreter that ends unwinds each daemon thread that comes back to it
 // (pthread_exit). Where the unwinding meets a function that throws nothing, of ours, of nanobind's
 // or of NumPy's, the process would be aborted: such a thread sleeps instead until the process is
-// gone.
+// gone. Whatever else terminates goes on to do so.
+#if defined(__GLIBC__)
+static _Unwind_Reason_Code find_exit(_Unwind_Context* frame, void* found) {
+    const auto called = reinterpret_cast<void*>(_Unwind_GetIP(frame) - 1);
+    if (_Unwind_FindEnclosingFunction(called) != reinterpret_cast<void*>(&pthread_exit)) {
+        return _URC_NO_REASON;
+    }
+    *static_cast<bool*>(found) = true;
+    return _URC_END_OF_STACK;
+}
+
+static bool is_unwound() {
+    bool found = false;
+    if (!Py_IsInitialized()) _Unwind_Backtrace(find_exit, &found);
+    return found;
+}
+#endif
+
 static void let_threads_end_with_the_process() {
 #if defined(__GLIBC__)
     if (Py_Version >= 0x030E0000) return;
     static const std::terminate_handler otherwise = std::set_terminate([] {
-        const bool is_unwound = !Py_IsInitialized() && !std::current_exception();
-        while (is_unwound && syscall(SYS_gettid) != getpid()) {
-            std::this_thread::sleep_for(std::chrono::hours(1));
-        }
+        while (is_unwound()) std::this_thread::sleep_for(std::chrono::hours(1));
         otherwise();
     });
 #endif
