@@ -101,7 +101,7 @@ def test_each_extra_is_tried_alone() -> None:
 
 def least(requirement: str) -> tuple[str, str]:
     """The name in a requirement, without extras, and its lower bound."""
-    name, version = requirement.split(">=")
+    name, version = requirement.partition(",")[0].split(">=")
     return name.partition("[")[0], version
 
 
