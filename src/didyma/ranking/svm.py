@@ -263,10 +263,11 @@ class SVMRanker(StartedRanker):
             short = f"a relative gap of {gap:.1e}, above tol={self.tol:g}"
             if gap <= reached(self.tol):
                 short = "a last round that still gained"
+            by_limit = result.rounds or max(result.n_iter, result.passes) >= self.max_iter
             warn_of_convergence(
                 f"stopped after {self.n_iter_} {'rounds' if result.rounds else 'iterations'} "
-                f"(max_iter={self.max_iter}) with {short}; raise max_iter or tol, lower C or scale "
-                "the features",
+                f"(max_iter={self.max_iter}) with {short}; raise "
+                f"{'max_iter or tol' if by_limit else 'tol'}, lower C or scale the features",
             )
 
     def weight(self) -> float:
