@@ -43,6 +43,9 @@ def test_the_measure_of_the_user_counts():
     assert Target.of(labels, ONE, "nDCG@10").loss == "ndcg"
     assert Target.of(labels, ONE, "RR").loss == "ap"
     assert Target.of(labels, ONE, "RR").measure == "RR"
+    target = Target.of(labels, ONE, "RR(rel=2)")
+    assert (target.loss, target.measure, target.rel) == ("ap(rel=2)", "RR(rel=2)", 2.0)
+    assert target.relevance.tolist() == (labels >= 2).tolist()
 
 
 def test_a_list_that_the_teacher_finds_alike_teaches_nothing():

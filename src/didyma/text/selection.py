@@ -131,8 +131,9 @@ class CrossValidation:
         self.usable = np.flatnonzero(groups.mixed(target.grades > _least(target, groups)))
         if not len(self.usable):
             problem = "expected a query with a relevant and an irrelevant passage, found none"
-            if 1.0 <= target.grades.min() < target.grades.max():
-                problem += ": labels from 1 on are relevant; measure='nDCG' learns from the grades"
+            if target.grades.min() < target.grades.max():
+                problem += f": labels from {target.rel:g} on are relevant; "
+                problem += "measure='nDCG' learns from the grades"
             raise DataError(problem, field="labels")
         self.n_folds = min(FOLDS, len(self.usable))
         self.fold = np.random.default_rng(random_state).permutation(len(groups)) % self.n_folds
@@ -249,7 +250,7 @@ class CrossValidation:
 def _least(target: Target, groups: Groups) -> Vector:
     """What a grade must exceed to be better than others of its list."""
     if not target.loss.startswith("ndcg"):
-        return np.zeros(len(groups.codes))
+        return np.full(len(groups.codes), target.rel - 1.0)
     least = np.full(len(groups), np.inf)
     np.minimum.at(least, groups.codes, target.grades)
     return least[groups.codes]

@@ -90,7 +90,8 @@ class TextReranker(Reranker):
     language : str or None
         Of stop words and stems, or several ("english,russian"); "auto" finds out.
     measure : str, optional
-        What to choose by: AP if not given, nDCG for a teacher's scores.
+        What to choose by: AP if not given, nDCG for a teacher's scores. Its level, as in
+        "AP(rel=2)", is the grade from which a passage is relevant.
     window : int or None
         Longer documents are cut into windows of so many words, and are as good as their best.
     time_budget : float

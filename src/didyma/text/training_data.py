@@ -124,9 +124,10 @@ def _sequence(values: Any, field: str) -> list[Any]:
 class Target:
     """Labels as grades, with the loss to learn by and the measure to select by.
 
-    Whole numbers up to 10 are grades, negative ones 0; a passage is relevant from 1 on. Other
-    numbers are a teacher's scores t, such as those of a large model, and become grades within each
-    list: with r the range of t in the list, or its deviation over all lists where that is more,
+    Whole numbers up to 10 are grades, negative ones 0; a passage is relevant from 1 on, or from the
+    level of the measure, as in "AP(rel=2)". Other numbers are a teacher's scores t, such as those
+    of a large model, and become grades within each list: with r the range of t in the list, or its
+    deviation over all lists where that is more,
 
         grade = round(4 (t − min t) / r)
 
@@ -142,6 +143,8 @@ class Target:
     relevance : array of shape (n_rows,)
         The share of relevance that calibration aims at, in [0, 1].
     loss, measure : str
+    rel : float
+        The least grade of what is relevant.
 
     >>> groups = Groups.from_lists([3])
     >>> Target.of(np.array([-8.5, -8.0, 3.0]), groups).grades.tolist()
@@ -153,25 +156,30 @@ class Target:
     relevance: NDArray[np.float64]
     loss: str
     measure: str
+    rel: float = 1.0
 
     @classmethod
     def of(cls, labels: NDArray[np.float64], groups: Groups, measure: str | None = None) -> Target:
         """The target of labels; ``measure`` takes the place of the default one."""
         if not len(labels):
             raise DataError("expected judged passages, found none", field="labels")
+        rel = 1.0
         if measure is not None:
             from didyma.metrics import parse
 
-            measure = str(parse(measure))
+            chosen = parse(measure)
+            if "rel" in chosen.SUPPORTED_PARAMS and isinstance(level := chosen["rel"], int):
+                rel = float(level)
+            measure = str(chosen)
         is_whole = bool((labels == np.floor(labels)).all())
         if is_whole and np.abs(labels).max() <= GREATEST_GRADE:
             grades = np.maximum(labels, 0.0)
             kind = "graded" if grades.max() > 1 else "binary"
-            chosen = measure or "AP"
-            is_ndcg = chosen.startswith("nDCG")
-            return cls(
-                kind, grades, (grades >= 1).astype(float), "ndcg" if is_ndcg else "ap", chosen
-            )
+            from didyma.ranking.losses import AveragePrecision
+
+            measure = measure or "AP"
+            loss = "ndcg" if measure.startswith("nDCG") else str(AveragePrecision(rel))
+            return cls(kind, grades, (grades >= rel).astype(float), loss, measure, rel)
         # By a power of two, which changes no digit: squares of what was given may be infinite.
         scores = np.ldexp(labels, -int(np.frexp(np.abs(labels).max())[1]))
         low, high = scores.min(), scores.max()
