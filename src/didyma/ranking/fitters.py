@@ -12,7 +12,6 @@ from didyma.learning.cccp import CCCP
 from didyma.learning.solution import Callback, Result, Solution
 
 MOST_ROUNDS = 100
-NEAR = 0.01  # relative gap of a start: one nearer to the optimum leads to no better end
 LEAST_GAIN = 5.0  # tolerances by which a round must gain: less is not seen on held-out queries
 
 
@@ -80,8 +79,7 @@ class RampFitter:
     def solve(self, solver: Any, C: float, callback: Callback) -> tuple[Solution, RankingResult]:
         """A local minimum at C, with the cuts of the last C."""
         if self._start is not None:
-            near = replace(solver, tol=max(NEAR, solver.tol))
-            self._first = near.solve(self._convex, C, start=self._first)
+            self._first = solver.solve(self._convex, C, start=self._first)
         first = self._first
         assert first is not None
         interrupted = first.result.status == "interrupted"
