@@ -247,7 +247,7 @@ def table(collections: Mapping[str, tuple[str, Mapping[str, list[Outcome]]]]) ->
     for collection, (measure, found) in collections.items():
         values = {name: np.concatenate([o.values for o in each]) for name, each in found.items()}
         for name, own in values.items():
-            seconds = f"{np.mean([outcome.seconds for outcome in found[name]]):.2f}"
+            seconds = f"{np.mean([outcome.seconds for outcome in found[name]]):.2g}"
             above, error, p = difference(values[OURS], own)
             shown = ["", "", ""] if name == OURS else [f"{above:+.4f}", f"{error:.4f}", f"{p:.2f}"]
             rows.append([f"{collection}, {measure}", name, f"{own.mean():.4f}", *shown, seconds])
