@@ -44,16 +44,27 @@ def public(package: str) -> list[str]:
     return [name for name in names if f"{package}.{name}" not in PACKAGES]
 
 
-def directive(package: str, name: str) -> list[str]:
-    """How Sphinx documents an object."""
+def directive(package: str, name: str, known: set[int]) -> list[str]:
+    """How Sphinx documents an object; cross-references lead to the first page of one.
+
+    ``known`` are the identities of the objects that have one.
+    """
     full = f"{package}.{name}"
     found = getattr(import_module(package), name)
     if isinstance(found, ModuleType):
-        return [f".. automodule:: {found.__name__}", "   :members:"]
+        again = [each for each in found.__all__ if id(getattr(found, each)) in known]
+        known.update(id(getattr(found, each)) for each in found.__all__)
+        return [
+            f".. automodule:: {found.__name__}",
+            "   :members:",
+            *([f"   :exclude-members: {', '.join(again)}"] if again else []),
+        ]
+    again = ["   :no-index:"] if id(found) in known else []
+    known.add(id(found))
     if inspect.isclass(found):
-        return [f".. autoclass:: {full}", "   :members:", "   :inherited-members:"]
+        return [f".. autoclass:: {full}", "   :members:", "   :inherited-members:", *again]
     kind = "autofunction" if callable(found) else "autodata"
-    return [f".. {kind}:: {full}"]
+    return [f".. {kind}:: {full}", *again]
 
 
 def titled(title: str, *lines: str) -> str:
@@ -78,7 +89,7 @@ def generate(app: Sphinx) -> None:
     """Write all pages, and remove those of objects that are no more."""
     folder = Path(app.srcdir) / FOLDER
     folder.mkdir(exist_ok=True)
-    expected = set()
+    expected, known = set[str](), set[int]()
     for package, about in PACKAGES.items():
         names = public(package)
         if package in OUTSIDE:
@@ -88,7 +99,7 @@ def generate(app: Sphinx) -> None:
             for name in names:
                 page = f"{package}.{name}"
                 expected.add(f"{page}.rst")
-                write(folder, page, titled(name, *directive(package, name)))
+                write(folder, page, titled(name, *directive(package, name, known)))
             lines = [".. toctree::", "   :hidden:", ""]
             lines += [f"   {package}.{name}" for name in names]
             lines += ["", ".. list-table::", "   :widths: 30 70", ""]

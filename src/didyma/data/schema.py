@@ -103,7 +103,7 @@ class Schema(NamedTuple):
         ----------
         records : sequence
             Texts, mappings or passages.
-        fields, signals, ignore : names, optional
+        fields, signals, ignore : sequence of str, optional
             Fields that are texts, that are signals or categories, and that do not count.
         names : mapping, optional
             Names of fields by their roles (`didyma.data.column_roles`).

@@ -55,7 +55,7 @@ class CoreferenceResolver(Savable, Estimator):
 
     Attributes
     ----------
-    coef_ : array of shape (number of features,)
+    coef_ : array of shape (n_features,)
         Weights of `didyma.applications.coreference.mentions.FEATURES`.
     objective_trace_ : list of float
         Objective after each round or cut.

@@ -73,7 +73,7 @@ def read(
         the folder then needs no others.
     depth : int
         How many it finds for a query.
-    fields, signals, ignore : names, optional
+    fields, signals, ignore : sequence of str, optional
         Fields of passages that are texts, that are signals or categories, and that do not count.
         All others are told by their names and values (`didyma.data.Schema`).
     schema : Schema, optional
