@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import didyma
+from didyma.cli import commands as cli
 from didyma.lazy import EXPORT
 from didyma.ranking.additive import AdditiveSVMRanker
 from didyma.ranking.scaling import QueryMinMaxScaler
@@ -173,8 +174,7 @@ MODELS = {
 # What each command may load of that, since loading takes longer than its work.
 COMMANDS = {
     "--help": set(),
-    "fit --help": {"rich"},
-    "rerank --help": {"rich"},
+    **{f"{name} --help": {"rich"} for name in cli.COMMANDS},
     "rerank rank RERANKER TEXTS -o OUT": {"numpy"},
     "ask INDEX rings": {"numpy"},
     "inspect MODEL": {"numpy"},

@@ -84,3 +84,8 @@ def decimal(value: float | None, *, signed: bool = False) -> str:
         return "-"
     text = f"{value:+.4f}" if signed else f"{value:.4f}"
     return text.replace("0.", ".", 1) if abs(value) < 0.99995 else text
+
+
+def shown_value(value: float | str | None) -> str:
+    """The value of a feature with three digits, or the text of a category; nothing for none."""
+    return value or "" if isinstance(value, str | None) else f"{value:.3g}"

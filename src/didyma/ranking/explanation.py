@@ -13,6 +13,7 @@ from didyma.data.lists import Lists
 from didyma.data.matrix import dense
 from didyma.errors import DataError
 from didyma.model import Model
+from didyma.values import shown_value
 
 SHOWN = 8  # features that a text lists
 LONGEST = 60  # characters of a passage in it
@@ -232,11 +233,6 @@ def _valued(name: str, value: float | str | None) -> str:
 
 def _against(value: float | str | None) -> str:
     return "" if value is None else f" against {shown_value(value)}"
-
-
-def shown_value(value: float | str | None) -> str:
-    """The value of a feature with three digits, or the text of a category; nothing for none."""
-    return value or "" if isinstance(value, str | None) else f"{value:.3g}"
 
 
 def _short(text: str) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from didyma.ranking.explanation import shown_value
 from didyma.report.table import aligned
+from didyma.values import shown_value
 
 if TYPE_CHECKING:
     from didyma.ranking.explanation import PassageExplanation

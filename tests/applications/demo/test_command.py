@@ -36,7 +36,7 @@ def test_demo_shows_the_table_and_where_the_report_is(
             next_steps=("didyma inspect x",),
         )
 
-    monkeypatch.setattr("didyma.applications.demo.run", pretend)
+    monkeypatch.setattr("didyma.applications.demo.demonstration.run", pretend)
     found = run("demo", "-o", tmp_path, "--seed", "3")
     assert asked == {"folder": tmp_path, "random_state": 3}
     assert found.stderr == "a step\n"

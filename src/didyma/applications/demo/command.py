@@ -37,7 +37,7 @@ def demo(
     didyma demo -o demo
     """
     with cli.waiting("importing and compiling"):
-        from didyma.applications.demo import OURS, run
+        from didyma.applications.demo.demonstration import OURS, run
 
         result = run(output, random_state=seed, report=cli.print_message)
     if as_json:

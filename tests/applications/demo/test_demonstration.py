@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 import didyma
-from didyma.applications.demo import FIRST_STAGE, OURS, run
 from didyma.applications.demo.corpus import Corpus, language_reference
+from didyma.applications.demo.demonstration import FIRST_STAGE, OURS, run
 from didyma.cli import app
 from didyma.data.texts import reader as texts
 from didyma.metrics import evaluate
