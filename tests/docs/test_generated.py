@@ -23,6 +23,12 @@ def test_the_command_line_reference_is_up_to_date() -> None:
     assert build["command_line"]() == written, "run: python docs/build.py cli"
 
 
+def test_the_missed_targets_are_those_of_the_tables() -> None:
+    build = runpy.run_path(str(ROOT / "docs" / "build.py"))
+    found = (ROOT / "docs" / "BENCHMARKS.md").read_text()
+    assert f"\n{build['missed']()}\n" in found, "run: python docs/build.py missed"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_section_has_one_beginning_and_one_end(page: Path) -> None:
     text = page.read_text()
