@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import signal
 import sys
@@ -96,17 +95,12 @@ def warnings_as_lines() -> Iterator[None]:
         yield
 
 
-class _Lines(logging.Handler):
-    """Records as lines on stderr."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        print_message(record.getMessage())
-
-
 @contextmanager
 def log_as_lines(name: str) -> Iterator[None]:
-    """Show what a logger of the library tells."""
-    logger, lines = logging.getLogger(name), _Lines()
+    """Show what a logger of the library tells, as lines on stderr."""
+    import logging
+
+    logger, lines = logging.getLogger(name), logging.StreamHandler()
     level = logger.level
     logger.setLevel(logging.INFO)
     logger.addHandler(lines)

@@ -103,6 +103,16 @@ class Groups:
         counts = np.bincount(self.codes, weights=relevant, minlength=len(self))
         return (counts > 0) & (counts < self.sizes)
 
+    def least(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The least value of each query's rows, infinite where it has none.
+
+        >>> Groups.from_lists([2, 0, 1]).least(np.array([3.0, 1.0, 2.0]))
+        array([ 1., inf,  2.])
+        """
+        least = np.full(len(self), np.inf)
+        np.minimum.at(least, self.codes, values)
+        return least
+
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """Number of rows of each query."""

@@ -242,9 +242,7 @@ class Learner:
         rel = self._least_relevant()
         if rel is not None:
             return lists.y >= rel
-        least = np.full(len(lists.groups), np.inf)
-        np.minimum.at(least, lists.groups.codes, lists.y)
-        return lists.y > least[lists.groups.codes]
+        return lists.y > lists.groups.least(lists.y)[lists.groups.codes]
 
     def _advice(self) -> str:
         """What to try if nothing was learned."""

@@ -32,7 +32,7 @@ class Candidate:
         if hasattr(result, "status"):
             summary |= {"status": result.status, "passes": result.passes}
         if hasattr(result, "bound"):  # of a convex problem, so the gap bounds something
-            gap = max(0.0, result.gap / result.value) if result.value > 0 else 0.0
+            gap = max(0.0, result.relative_gap)
             summary |= {"relative_gap": gap, "bound": result.bound}
             if result.bound == "ramp":
                 summary |= {"rounds": result.rounds, "start": result.start}

@@ -80,6 +80,11 @@ class Result:
     seconds: Mapping[str, float]
     grades: str | None = None
 
+    @property
+    def relative_gap(self) -> float:
+        """Gap as a share of the objective value."""
+        return self.gap / self.value if self.value > 0 else 0.0
+
     @classmethod
     def of(cls, progress: Progress, status: Status, clock: Clock) -> Result:
         """Sum up a run by its last progress."""

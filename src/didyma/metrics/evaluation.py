@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.lists import Groups, group_rows, high_level
 from didyma.errors import DataError, warn
-from didyma.metrics.measures import Measure, parse, parse_all
+from didyma.metrics.measures import Measure, level_of, parse, parse_all
 from didyma.metrics.per_query import Judgements, Ranking, RunAndQrels, is_native, values_per_query
 from didyma.metrics.ranking import one_per_row, rank, read_labels, read_scores, tie_break, tie_order
 
@@ -129,13 +129,7 @@ def warn_if_all_relevant(measures: Sequence[Measure], labels: NDArray[np.float64
     low, high = (labels.min(), labels.max()) if len(labels) else (0.0, 0.0)
     if not 1.0 <= low < high:
         return
-    idle = [
-        str(measure)
-        for measure in measures
-        if "rel" in measure.SUPPORTED_PARAMS
-        and isinstance(rel := measure["rel"], int)
-        and low >= rel
-    ]
+    idle = [str(each) for each in measures if low >= (level_of(each) or np.inf)]
     if idle:
         warn(
             f"labels are {low:g} to {high:g}, so that all rows are relevant to {', '.join(idle)}; "

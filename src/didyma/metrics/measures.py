@@ -104,6 +104,16 @@ def parse_all(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measur
     return parsed
 
 
+def level_of(measure: Measure) -> int | None:
+    """The grade from which a document is relevant to a measure, None where it knows none.
+
+    >>> level_of(parse("AP(rel=2)")), level_of(parse("P@5")), level_of(parse("nDCG"))
+    (2, 1, None)
+    """
+    level = measure["rel"] if "rel" in measure.SUPPORTED_PARAMS else None
+    return level if isinstance(level, int) else None
+
+
 def _read_params(measure: str, text: str) -> dict[str, Any]:
     try:
         call = ast.parse(f"f({text})", mode="eval").body

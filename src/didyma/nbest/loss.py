@@ -86,9 +86,7 @@ def losses(lists: Lists, measure: str = "auto") -> NDArray[np.float64]:
 def least_losses(lists: Lists) -> NDArray[np.float64]:
     """The least loss of each list, infinite where it is empty."""
     assert lists.losses is not None
-    least = np.full(len(lists.groups), np.inf)
-    np.minimum.at(least, lists.groups.codes, lists.losses)
-    return least
+    return lists.groups.least(lists.losses)
 
 
 def label_best(lists: Lists) -> Lists:

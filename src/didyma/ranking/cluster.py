@@ -31,7 +31,7 @@ from didyma.learning.solution import Callback, Solution
 from didyma.ranking.bins import Bins, categories_of
 from didyma.ranking.fitters import Fitter, HingeFitter, RampFitter, RankingResult
 from didyma.ranking.ramp import RampProblem
-from didyma.ranking.ranker import count_trainable
+from didyma.ranking.training_input import count_trainable
 
 __all__ = [
     *("ReadShard", "ShardedHinge", "ShardedRamp"),

@@ -346,10 +346,10 @@ class LatentSVMRanker(_LatentRanker):
                 f"more than tol={self.tol:g}; raise max_iter or lower C",
             )
         elif result.status == "limit" and exact:
-            gap = result.gap / result.value if result.value > 0.0 else 0.0
             warn_of_convergence(
-                f"stopped after {result.n_iter} rounds with a relative gap of {gap:.1e}, above "
-                f"tol={self.tol:g}; raise tol, lower C or scale the features",
+                f"stopped after {result.n_iter} rounds with a relative gap of "
+                f"{result.relative_gap:.1e}, above tol={self.tol:g}; raise tol, lower C or scale "
+                "the features",
             )
 
     def _advice(self) -> str:

@@ -25,7 +25,7 @@ from didyma.errors import DataError, check_choice
 from didyma.ranking.losses import ItemwiseLoss, parse_loss
 from didyma.ranking.problem import RankingProblem
 from didyma.ranking.ramp import BOUNDS, RampProblem, bound_of
-from didyma.ranking.ranker import weights_of_queries
+from didyma.ranking.training_input import weights_of_queries
 
 Vector = NDArray[np.float64]
 

@@ -1,8 +1,7 @@
-"""What all rankers share, in one file: input and its checks, ranks, score, scikit-learn's ways."""
+"""What all rankers share: how they read their input, ranks, score, scikit-learn's ways."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, ClassVar, Self, TypeAlias
@@ -17,22 +16,26 @@ from didyma.data.categories import (
     is_frame,
     refuse_texts,
 )
-from didyma.data.lists import Groups, Lists, group_rows, high_level, judgements
+from didyma.data.lists import Lists, group_rows, high_level, judgements
 from didyma.data.matrix import Columns, Matrix, as_csr, is_sparse
-from didyma.errors import DataError, warn
+from didyma.errors import DataError
 from didyma.execution import on_cluster
 from didyma.learning.monitor import EvalSets, Learner, Monitor
-from didyma.learning.scoring import BLOCK, linear_scores
+from didyma.learning.scoring import linear_scores
 from didyma.learning.solution import Callback, Result, Solution, check_start
 from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, all_finite, check_is_fitted, validate_data
 from didyma.ranking.losses import NDCG, ItemwiseLoss, parse_loss
 from didyma.ranking.problem import trainable_queries
+from didyma.ranking.training_input import (
+    all_moderate,
+    check_magnitude,
+    count_trainable,
+    warn_of_halving,
+    weights_of_queries,
+)
 
 LabelledRows: TypeAlias = "tuple[ArrayLike, ArrayLike]"
-
-# Features beyond this have squares, and products with weights, that overflow in training.
-LARGEST = 1e90
 
 
 class Ranker(Learner, Savable, Estimator):
@@ -441,23 +444,6 @@ def _as_matrix(rows: Any) -> Matrix:
     return as_csr(rows) if is_sparse(rows) else rows
 
 
-def weights_of_queries(sample_weight: ArrayLike, groups: Groups) -> NDArray[np.float64]:
-    """Mean weight of each query's rows."""
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != groups.rows.shape:
-        raise DataError(
-            f"expected {len(groups.rows)} weights, found shape {weight.shape}",
-            field="sample_weight",
-        )
-    if not np.all((weight >= 0) & (weight <= LARGEST)):
-        raise DataError(
-            f"expected finite weights of 0 or more, none beyond {LARGEST:g}", field="sample_weight"
-        )
-    if not weight.any():
-        raise DataError("all weights are zero", field="sample_weight")
-    return np.bincount(groups.codes, weights=weight, minlength=len(groups)) / groups.sizes
-
-
 def _for_each(n_sets: int, values: Any, field: str) -> list[Any]:
     """One array for each evaluation set, of a list of them; of one set, it may be the array."""
     if values is None:
@@ -477,70 +463,3 @@ def _names_of(sets: list[Any], names: Sequence[str] | None) -> list[str]:
         expected = f"expected {len(sets)} different names"
         raise DataError(f"{expected}, found {names!r}", field="eval_names")
     return [*map(str, names)]
-
-
-def all_moderate(X: Any) -> bool:
-    """Whether no feature is missing, infinite or beyond `LARGEST`.
-
-    A sum of squares bounds each of them, and is the fastest way to look at all. A sum that is too
-    large in single precision says no, too.
-
-    >>> all_moderate(np.ones((2, 3))), all_moderate(np.array([[1.0, np.nan]]))
-    (True, False)
-    """
-    values = X.data if is_sparse(X) else X
-    blocks = (values[start : start + BLOCK].reshape(-1) for start in range(0, len(values), BLOCK))
-    with np.errstate(over="ignore", invalid="ignore"):
-        return all(float(flat @ flat) <= LARGEST**2 for flat in blocks)
-
-
-def check_magnitude(X: Any, names: Sequence[str] | None) -> None:
-    """Refuse a feature that is too large to learn from, by its name or else its column."""
-    if X.dtype == np.float32:  # which has no such numbers
-        return
-    values = X.data if is_sparse(X) else X
-    for start in range(0, len(values), BLOCK):
-        large = np.argwhere(np.abs(values[start : start + BLOCK]) > LARGEST)
-        if len(large):
-            row, column = start + int(large[0, 0]), int(large[0, -1])
-            value = values[row] if is_sparse(X) else values[row, column]
-            if is_sparse(X):  # the number of an entry, up to here
-                row, column = int(np.searchsorted(X.indptr, row, "right")) - 1, X.indices[row]
-            raise DataError(
-                f"{value:g} in row {row} is too large to learn from, beyond {LARGEST:g}: scale it",
-                field=f"feature {column if names is None else names[column]}",
-            )
-
-
-def count_trainable(trainable: NDArray[np.bool_], weight: NDArray[np.float64] | None) -> int:
-    """How many queries can be learned from; warns of those that are skipped, refuses none left.
-
-    ``weight`` has one entry per query.
-    """
-    if not np.any(trainable if weight is None else trainable & (weight > 0)):
-        raise DataError(
-            "there is nothing to learn from: every query has rows of one class only, or no weight"
-        )
-    if skipped := int(np.sum(~trainable)):
-        warn(
-            f"{skipped} of {len(trainable)} queries have rows of one class only; training skips "
-            "them",
-            UserWarning,
-        )
-    return int(np.sum(trainable))
-
-
-def warn_of_halving() -> None:
-    """Warn if the caller is a halving search of scikit-learn that draws rows: it tears queries."""
-    module = sys.modules.get("sklearn.model_selection._search_successive_halving")
-    frame = sys._getframe(1)
-    while module is not None and frame.f_back is not None:
-        frame = frame.f_back
-        search = frame.f_locals.get("self")
-        if isinstance(search, module.BaseSuccessiveHalving) and search.resource == "n_samples":
-            warn(
-                f"{type(search).__name__} draws rows, not queries, so that early rounds rank parts "
-                "of lists; give it another resource, such as 'max_iter', or use GridSearchCV",
-                UserWarning,
-            )
-            return

@@ -259,9 +259,8 @@ class SVMRanker(StartedRanker):
         if result.bound == "ramp":
             self.objective_trace_ = np.array([record["value"] for record in self.history_])
         if result.status == "limit":
-            gap = result.gap / result.value if result.value > 0.0 else 0.0
-            short = f"a relative gap of {gap:.1e}, above tol={self.tol:g}"
-            if gap <= reached(self.tol):
+            short = f"a relative gap of {result.relative_gap:.1e}, above tol={self.tol:g}"
+            if result.relative_gap <= reached(self.tol):
                 short = "a last round that still gained"
             by_limit = result.rounds or max(result.n_iter, result.passes) >= self.max_iter
             warn_of_convergence(

@@ -251,9 +251,7 @@ def _least(target: Target, groups: Groups) -> Vector:
     """What a grade must exceed to be better than others of its list."""
     if not target.loss.startswith("ndcg"):
         return np.full(len(groups.codes), target.rel - 1.0)
-    least = np.full(len(groups), np.inf)
-    np.minimum.at(least, groups.codes, target.grades)
-    return least[groups.codes]
+    return groups.least(target.grades)[groups.codes]
 
 
 def select(trials: Sequence[Trial], base: Vector) -> Trial | None:

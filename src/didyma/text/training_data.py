@@ -165,19 +165,16 @@ class Target:
             raise DataError("expected judged passages, found none", field="labels")
         rel = 1.0
         if measure is not None:
-            from didyma.metrics import parse
+            from didyma.metrics.measures import level_of, parse
 
             chosen = parse(measure)
-            if "rel" in chosen.SUPPORTED_PARAMS and isinstance(level := chosen["rel"], int):
-                rel = float(level)
-            measure = str(chosen)
+            rel, measure = float(level_of(chosen) or 1), str(chosen)
         is_whole = bool((labels == np.floor(labels)).all())
         if is_whole and np.abs(labels).max() <= GREATEST_GRADE:
-            grades = np.maximum(labels, 0.0)
-            kind = "graded" if grades.max() > 1 else "binary"
             from didyma.ranking.losses import AveragePrecision
 
-            measure = measure or "AP"
+            grades, measure = np.maximum(labels, 0.0), measure or "AP"
+            kind = "graded" if grades.max() > 1 else "binary"
             loss = "ndcg" if measure.startswith("nDCG") else str(AveragePrecision(rel))
             return cls(kind, grades, (grades >= rel).astype(float), loss, measure, rel)
         # By a power of two, which changes no digit: squares of what was given may be infinite.
@@ -191,9 +188,7 @@ class Target:
 
 
 def _graded(scores: NDArray[np.float64], groups: Groups) -> NDArray[np.float64]:
-    least, most = np.full(len(groups), np.inf), np.full(len(groups), -np.inf)
-    np.minimum.at(least, groups.codes, scores)
-    np.maximum.at(most, groups.codes, scores)
+    least, most = groups.least(scores), -groups.least(-scores)
     span = np.maximum((most - least)[groups.codes], scores.std())
     distance = scores - least[groups.codes]
     return np.rint(LEVELS * np.divide(distance, span, out=np.zeros_like(span), where=span > 0))
