@@ -36,7 +36,7 @@ def demo(
 
     didyma demo -o demo
     """
-    with cli.waiting("importing and compiling"):
+    with cli.waiting("learning from the language reference"):
         from didyma.applications.demo.demonstration import OURS, run
 
         result = run(output, random_state=seed, report=cli.print_message)
