@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +20,26 @@ settings.load_profile("didyma")
 
 # Tests run on all cores already; threads of small networks would only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def hooks() -> dict[str, object]:
+    """What is shared by all of a process: who logs, who is told of faults, warnings and signals."""
+    handlers = logging.getLogger().handlers
+    return {
+        "handlers": [one for one in handlers if not type(one).__module__.startswith("_pytest")],
+        "sys.excepthook": sys.excepthook,
+        "sys.unraisablehook": sys.unraisablehook,
+        "threading.excepthook": threading.excepthook,
+        "warnings.showwarning": warnings.showwarning,
+    } | {name.name: signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM)}
+
+
+@pytest.fixture(autouse=True)
+def process_is_left_as_it_was() -> Iterator[None]:
+    """Law: what a test runs in this process leaves nothing there that others would meet."""
+    before = hooks()
+    yield
+    assert hooks() == before
 
 
 @pytest.fixture(scope="session")

@@ -66,7 +66,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
         words = [str(argument) for argument in arguments]
         if died is not None:
             with pytest.raises(died):
-                app(words)
+                CliRunner().invoke(app, words, catch_exceptions=False)
             return None
         found = CliRunner().invoke(app, words)
         shown = f"{found.stdout}\n{found.stderr}\n{found.exc_info}"

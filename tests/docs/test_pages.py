@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import warnings
 from contextlib import closing, contextmanager
@@ -43,7 +42,6 @@ def test_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TOKEN", "secret")  # which is a line of tokens.txt
     monkeypatch.setattr("didyma.text.index.cache_home", lambda: tmp_path / "caches")
-    monkeypatch.setattr(logging, "raiseExceptions", False)  # a log may outlive the command's stderr
     session = Session(tmp_path)
     monkeypatch.setattr(server, "serve", session.serve)
     with (

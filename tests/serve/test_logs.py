@@ -13,29 +13,29 @@ from didyma.serve.logs import LINES, PERIOD, BoundedStream, log
 EVERYBODY = """
 import asyncio, logging, sys, threading, warnings
 from didyma.serve.logs import log, log_to_stderr
-log_to_stderr()
-logging.getLogger("uvicorn.error").warning("Invalid HTTP request received.")
-warnings.warn("of a library")
-thread = threading.Thread(target=lambda: 1 / 0)
-thread.start()
-thread.join()
+with log_to_stderr():
+    logging.getLogger("uvicorn.error").warning("Invalid HTTP request received.")
+    warnings.warn("of a library")
+    thread = threading.Thread(target=lambda: 1 / 0)
+    thread.start()
+    thread.join()
 
-class Broken:
-    def __del__(self):
-        raise ValueError("when it is too late")
+    class Broken:
+        def __del__(self):
+            raise ValueError("when it is too late")
 
-Broken()
+    Broken()
 
-async def fail():
-    loop = asyncio.get_running_loop()
-    for _ in range(1000):
-        try:
-            raise OSError(24, "Too many open files")
-        except OSError as error:
-            what = "socket.accept() out of system resource"
-            loop.call_exception_handler({"message": what, "exception": error})
+    async def fail():
+        loop = asyncio.get_running_loop()
+        for _ in range(1000):
+            try:
+                raise OSError(24, "Too many open files")
+            except OSError as error:
+                what = "socket.accept() out of system resource"
+                loop.call_exception_handler({"message": what, "exception": error})
 
-asyncio.run(fail())
+    asyncio.run(fail())
 """
 
 

@@ -179,9 +179,9 @@ class Stuck(CommonWords):
         return super().rank(query, *others, **more)
 
 signal.signal(signal.SIGTERM, signal.default_int_handler)  # as the command line has it
-log_to_stderr()
-models = ServedModels([NamedSource(Path(sys.argv[1]), None)], lambda path: Stuck())
-serve(Service(models, Limits(seconds=1.0), threads=4), "127.0.0.1", 0)
+with log_to_stderr():
+    models = ServedModels([NamedSource(Path(sys.argv[1]), None)], lambda path: Stuck())
+    serve(Service(models, Limits(seconds=1.0), threads=4), "127.0.0.1", 0)
 """
 
 

@@ -219,20 +219,20 @@ def serve(
     check_host(host, has_tokens=bool(tokens), insecure=insecure)
     if judgements is not None and not tokens:
         raise typer.BadParameter("needs tokens (--token-file)", param_hint="--judgements")
-    log_to_stderr()
-    load = partial(asked.load, embedding=embedding, trust=trust)
-    served = ServedModels([NamedSource.of(model) for model in models or []], load, keep=keep)
-    searched = ServedIndexes([NamedSource.of(index) for index in indexes or []])
-    service = Service(
-        served,
-        Limits(**limits),
-        tokens,
-        indexes=searched,
-        hosts=hosts,
-        log_queries=log_queries,
-        then=then,
-        judgements=None if judgements is None else JudgementStore(judgements),
-        shadows=watching.shadow_models(served, load),
-        samples=watching.samples(),
-    )
-    run(service, host, port)
+    with log_to_stderr():
+        load = partial(asked.load, embedding=embedding, trust=trust)
+        served = ServedModels([NamedSource.of(model) for model in models or []], load, keep=keep)
+        searched = ServedIndexes([NamedSource.of(index) for index in indexes or []])
+        service = Service(
+            served,
+            Limits(**limits),
+            tokens,
+            indexes=searched,
+            hosts=hosts,
+            log_queries=log_queries,
+            then=then,
+            judgements=None if judgements is None else JudgementStore(judgements),
+            shadows=watching.shadow_models(served, load),
+            samples=watching.samples(),
+        )
+        run(service, host, port)

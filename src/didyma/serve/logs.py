@@ -7,7 +7,8 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -82,15 +83,24 @@ class BoundedStream(logging.StreamHandler[TextIO]):
         self._counts.clear()
 
 
-def log_to_stderr() -> None:
+@contextmanager
+def log_to_stderr() -> Iterator[None]:
     """Write the log of the server, and all others of this process, to stderr."""
     root = logging.getLogger()
+    before = root.handlers, root.level, LOGGER.level, threading.excepthook, sys.unraisablehook
     root.handlers = [BoundedStream(sys.stderr)]
     root.setLevel(logging.WARNING)
     LOGGER.setLevel(logging.INFO)
     logging.captureWarnings(True)
     threading.excepthook = lambda fault: _log_fault(fault.exc_value)
     sys.unraisablehook = lambda fault: _log_fault(fault.exc_value)
+    try:
+        yield
+    finally:
+        logging.captureWarnings(False)
+        root.handlers, level, own, threading.excepthook, sys.unraisablehook = before
+        root.setLevel(level)
+        LOGGER.setLevel(own)
 
 
 def _log_fault(error: BaseException | None) -> None:
