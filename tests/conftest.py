@@ -27,7 +27,6 @@ def hooks() -> dict[str, object]:
     handlers = logging.getLogger().handlers
     return {
         "handlers": [one for one in handlers if not type(one).__module__.startswith("_pytest")],
-        "sys.excepthook": sys.excepthook,
         "sys.unraisablehook": sys.unraisablehook,
         "threading.excepthook": threading.excepthook,
         "warnings.showwarning": warnings.showwarning,
