@@ -206,7 +206,8 @@ class _BCFWRun(SolverRun):
     """The dual, the values of C ahead, and whether the next one is due."""
 
     _changing: ClassVar[tuple[str, ...]] = (
-        *("dual", "rng", "clock", "stages", "passes", "n_iter", "due", "mark", "since", "cuts"),
+        *("dual", "rng", "clock", "stages", "staged", "passes", "n_iter", "due", "mark", "since"),
+        "cuts",
     )
     _unbounded: ClassVar[tuple[str, ...]] = ("mark",)
     _lasting = "dual"
@@ -305,7 +306,7 @@ class BCFW(ConvexSolver["_BCFWRun"]):
 
     def _steps(self, problem: Problem, C: float, run: _BCFWRun) -> Iterator[Progress]:
         dual, clock, tol = run.dual, run.clock, reached(self.tol)
-        if run.n_iter == 0 and (run.staged or not dual.w.any()):
+        if run.n_iter == 0 and run.due and (run.staged or not dual.w.any()):
             with clock.stage("stages"):
                 run.stages, passes = self._stages(problem, C)
                 run.passes += passes
