@@ -12,6 +12,7 @@ from didyma import AdditiveSVMRanker, LatentSVMRanker, SVMRanker, load
 from didyma.data.lists import Groups
 from didyma.errors import DataError
 from didyma.metrics import evaluate
+from didyma.ranking.fitters import START
 from didyma.ranking.losses import NDCG, AveragePrecision, PrecisionAt, StepLoss
 from didyma.ranking.problem import RankingProblem
 from didyma.ranking.ramp import RampProblem
@@ -149,7 +150,7 @@ def test_the_ramp_only_descends(solver):
     assert result.converged
     assert 0.0 <= result.gap <= 1e-3 * result.value
     assert all(record["gap"] >= 0.0 for record in ranker.history_)
-    start = SVMRanker("ap", C=100, solver=solver, tol=1e-3).fit(X, y, qid=qid)
+    start = SVMRanker("ap", C=100 * START, solver=solver, tol=1e-3).fit(X, y, qid=qid)
     problem = RampProblem(X, y, Groups.from_qid(qid), PrecisionAt(k=2))
     for coef, value in ((start.coef_, trace[0]), (ranker.coef_, trace[-1])):
         problem.complete(coef)
