@@ -35,12 +35,10 @@ MEASURE = "nDCG@10"
 OURS = {
     "SVMRanker": partial(SVMRanker, "ndcg", n_jobs=1),
     "AdditiveSVMRanker in one fit": partial(
-        AdditiveSVMRanker, "ndcg", C=4.0, line="quantile", n_jobs=1
+        AdditiveSVMRanker, "ndcg", C=4.0, line="quantile", interactions=0, n_jobs=1
     ),
+    "AdditiveSVMRanker without pairs": partial(AdditiveSVMRanker, "ndcg", interactions=0, n_jobs=1),
     "AdditiveSVMRanker": partial(AdditiveSVMRanker, "ndcg", n_jobs=1),
-    "AdditiveSVMRanker with pairs": partial(
-        AdditiveSVMRanker, "ndcg", interactions="auto", n_jobs=1
-    ),
 }
 JUDGED = "LightGBM lambdarank"  # whose time has a target
 OWN_OBJECTIVE = " by our objective"  # of which the measures alone are told

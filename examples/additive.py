@@ -40,11 +40,10 @@ def main() -> Any:
     test, test_y, test_qid = results(100, seed=1)
     linear = SVMRanker().fit(X.fillna(0), y, qid=qid)
     print(f"linear: MAP {linear.score(test.fillna(0), test_y, qid=test_qid):.3f}")
-    additive = AdditiveSVMRanker(bins=32, increasing=["text"], decreasing=["age"])
-    additive.fit(X, y, qid=qid)
-    print(f"additive: MAP {additive.score(test, test_y, qid=test_qid):.3f}")
-    ranker = AdditiveSVMRanker(bins=32, increasing=["text"], decreasing=["age"], interactions=1)
-    ranker.fit(X, y, qid=qid)
+    signs: Any = {"increasing": ["text"], "decreasing": ["age"]}
+    alone = AdditiveSVMRanker(interactions=0, **signs).fit(X, y, qid=qid)
+    print(f"additive: MAP {alone.score(test, test_y, qid=test_qid):.3f}")
+    ranker = AdditiveSVMRanker(interactions=1, **signs).fit(X, y, qid=qid)
     print(f"with one interaction: MAP {ranker.score(test, test_y, qid=test_qid):.3f}")
     for first, second in ranker.pairs_:
         print(f"the pair is {NAMES[first]} and {NAMES[second]}")

@@ -44,7 +44,7 @@ from reproductions.folds import N_PARTS, Fold, in_turn, read_parts
 WORKER = Path(__file__).with_name("additive_worker.py")
 TREES = (30, 60, 120, 200)
 
-LINEAR, OURS, PAIRS = "SVMRanker", "AdditiveSVMRanker()", 'AdditiveSVMRanker(interactions="auto")'
+LINEAR, OURS, ALONE = "SVMRanker", "AdditiveSVMRanker()", "AdditiveSVMRanker(interactions=0)"
 BOOSTERS = {
     "LightGBM, stumps": [{"num_leaves": 2, "learning_rate": rate} for rate in (0.1, 0.2)],
     "LightGBM, trees": [
@@ -230,7 +230,7 @@ def compare(splits: Sequence[Split], python: Path | None) -> dict[str, list[Outc
         outcomes = {
             LINEAR: linear(split),
             OURS: ours(split),
-            PAIRS: ours(split, interactions="auto"),
+            ALONE: ours(split, interactions=0),
             "Ridge on the grades": ridge(split),
         }
         if python is not None:
@@ -251,10 +251,10 @@ def table(collections: Mapping[str, tuple[str, Mapping[str, list[Outcome]]]]) ->
             above, error, p = difference(values[OURS], own)
             shown = ["", "", ""] if name == OURS else [f"{above:+.4f}", f"{error:.4f}", f"{p:.2f}"]
             rows.append([f"{collection}, {measure}", name, f"{own.mean():.4f}", *shown, seconds])
-        best = max((name for name in values if name != PAIRS), key=lambda name: values[name].mean())
+        best = max((name for name in values if name != ALONE), key=lambda name: values[name].mean())
         for text, one, other in (
             ("ours not below the linear ranker", OURS, LINEAR),
-            ("pairs not below no pairs", PAIRS, OURS),
+            ("pairs not below no pairs", OURS, ALONE),
             (f"ours level with the best ({best})", OURS, best),
         ):
             above, error, _ = difference(values[one], values[other])
@@ -266,7 +266,7 @@ def table(collections: Mapping[str, tuple[str, Mapping[str, list[Outcome]]]]) ->
 
 # --- What the parameters do -----------------------------------------------------------------------
 
-USUAL = {"C": 4.0, "line": "quantile", "bins": 32}
+USUAL = {"C": 4.0, "line": "quantile", "bins": 32, "interactions": 0}
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "lines over quantiles, 32 bins": {},
     "lines over normal variables": {"line": "normal"},

@@ -310,7 +310,7 @@ def all_pairs(seed: int, n_queries: int = 60) -> tuple[NDArray[Any], NDArray[Any
 def test_interactions_are_found_and_learned(tmp_path: Path) -> None:
     rows, y, qid = all_pairs(0)
     other = all_pairs(1)
-    alone = AdditiveSVMRanker(bins=16).fit(rows, y, qid=qid)
+    alone = AdditiveSVMRanker(bins=16, interactions=0).fit(rows, y, qid=qid)
     ranker = AdditiveSVMRanker(bins=16, interactions=1).fit(rows, y, qid=qid)
     assert ranker.pairs_.tolist() == [[1, 4]]
     assert ranker.score(other[0], other[1], qid=other[2]) > 0.7
@@ -324,10 +324,29 @@ def test_interactions_are_found_and_learned(tmp_path: Path) -> None:
 
 def test_as_many_interactions_as_clearly_pay() -> None:
     rows, y, qid = all_pairs(0)
-    paired = AdditiveSVMRanker(bins=8, interactions="auto", tol=1e-2).fit(rows, y, qid=qid)
+    paired = AdditiveSVMRanker(bins=8, tol=1e-2).fit(rows, y, qid=qid)
     assert [1, 4] in paired.pairs_.tolist()
-    additive = AdditiveSVMRanker(bins=8, interactions="auto", tol=1e-2).fit(X, Y, qid=QID)
+    additive = AdditiveSVMRanker(bins=8, tol=1e-2).fit(X, Y, qid=QID)
     assert len(additive.pairs_) == 0
+    assert additive.bins_.height == 9  # no room for cells of pairs that there are not
+
+
+def test_a_warm_start_keeps_pairs() -> None:
+    rows, y, qid = all_pairs(0)
+    ranker = AdditiveSVMRanker(bins=8, C=4.0, tol=1e-2, warm_start=True).fit(rows, y, qid=qid)
+    pairs = ranker.pairs_
+    assert len(pairs)
+    few = qid < 50
+    ranker.fit(rows[few], y[few], qid=qid[few])
+    np.testing.assert_array_equal(ranker.pairs_, pairs)
+
+
+def test_pairs_of_many_columns_are_not_looked_for_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, y, qid = all_pairs(0)
+    monkeypatch.setattr("didyma.ranking.additive.MOST_COLUMNS", 5)
+    ranker = AdditiveSVMRanker(bins=8, tol=1e-2)
+    assert len(ranker.fit(rows, y, qid=qid).pairs_) == 0
+    assert len(ranker.set_params(interactions=2).fit(rows, y, qid=qid).pairs_) == 2
 
 
 def test_monotone_columns_do_not_interact() -> None:

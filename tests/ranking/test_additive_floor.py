@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from benchmarks import synthetic
 from didyma.data import letor
 from didyma.data.lists import Lists
-from didyma.ranking.additive import AdditiveSVMRanker, cross_validate
+from didyma.ranking.additive import AdditiveSVMRanker
+from didyma.ranking.held_out import cross_validate
 from didyma.ranking.losses import parse_loss
 from didyma.ranking.problem import trainable_queries
 from didyma.ranking.scaling import QueryMinMaxScaler
@@ -88,7 +89,7 @@ def measured(loss: str, train: Lists, held_out: Lists) -> list[NDArray[np.float6
     C = additive.CS[int(found.mean(axis=1).argmax())]
     scores = [
         SVMRanker(loss, C=C, tol=0.01).fit(scaled).predict(rows),
+        AdditiveSVMRanker(loss, tol=0.01, interactions=0).fit(train).predict(held_out.X),
         AdditiveSVMRanker(loss, tol=0.01).fit(train).predict(held_out.X),
-        AdditiveSVMRanker(loss, tol=0.01, interactions="auto").fit(train).predict(held_out.X),
     ]
     return [additive.measured(split, held_out, each) for each in scores]

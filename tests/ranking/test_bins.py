@@ -29,15 +29,15 @@ def test_crossed_columns_are_cells_of_levels() -> None:
     rows = RNG.normal(size=(180, 5))
     rows[::5, 3] = np.nan
     rows[:, 4] = RNG.integers(3, size=len(rows))
-    bins = Bins.of(rows, 16, nominal=np.arange(5) == 4, crossable=True)
+    bins = Bins.of(rows, 16, nominal=np.arange(5) == 4)
     main = bins.transform(rows)
     bins = bins.levelled(main.bins).crossed(np.array([[0, 3], [4, 1]]))
     found = bins.transform(rows)
     np.testing.assert_array_equal(found.bins, bins.added(main).bins)
     for k, (first, second) in enumerate(bins.pairs, 5):
-        a, b = (bins.levels[j][main.bins[:, j]].astype(int) for j in (first, second))
+        a, b = (bins.levels[j][found.bins[:, j]].astype(int) for j in (first, second))
         np.testing.assert_array_equal(found.bins[:, k], 8 * (a - 1) + b)
-    levels = bins.levels[3][main.bins[:, 3]]
+    levels = bins.levels[3][found.bins[:, 3]]
     assert set(levels[::5]) == {8}
     assert set(np.delete(levels, np.arange(0, len(levels), 5))) == set(range(1, 8))
     strange = rows[:1].copy()
@@ -48,7 +48,7 @@ def test_crossed_columns_are_cells_of_levels() -> None:
 def test_levels_are_finer_towards_both_ends() -> None:
     """Of many values; a few have a level each."""
     rows = np.column_stack([np.arange(1000.0), np.arange(1000) % 5, np.arange(1000) % 2 == 0])
-    bins = Bins.of(rows, 64, crossable=True)
+    bins = Bins.of(rows, 64)
     main = bins.transform(rows).bins
     levels = bins.levelled(main).levels
     sizes = np.bincount(levels[0][main[:, 0]])[1:]

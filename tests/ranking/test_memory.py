@@ -47,7 +47,7 @@ def test_fitting_needs_little_more_than_its_data(
 
     def fit() -> None:
         # One fit, without cross-validation; tables of bins do not grow with the data either.
-        additive = AdditiveSVMRanker(C=4.0, line="quantile", bins=8)
+        additive = AdditiveSVMRanker(C=4.0, line="quantile", bins=8, interactions=0)
         ranker = additive if kind == "binned" else SVMRanker(C=10.0)
         ranker.set_params(tol=0.02, n_jobs=1).fit(X, y, qid=qid)
 

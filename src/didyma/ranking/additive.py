@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import product
 from numbers import Real
@@ -33,6 +33,7 @@ from didyma.ranking.bins import (
 )
 from didyma.ranking.feature_maps import Pairwise, parse_feature_map
 from didyma.ranking.fitters import Fitter, HingeFitter
+from didyma.ranking.held_out import cross_validate, first_near_best, held_out_values
 from didyma.ranking.interactions import rank_pairs
 from didyma.ranking.problem import RankingProblem
 from didyma.ranking.ramp import uncut
@@ -48,8 +49,7 @@ USUAL_C = 4.0  # ... unless queries are few, or on a cluster
 RAMP_FACTOR = 10.0  # of C with the ramp bound: more takes long, and gains nothing
 NONE = "none"  # in the place of a line
 LOOSE = 0.01  # relative gap at which it is clear which settings, or pairs, are promising
-FOLDS = 3
-ERRORS = 3.0  # standard errors by which the best of several settings must be ahead to count
+MOST_COLUMNS = 512  # of which "auto" looks for pairs, whose number is their square
 
 
 @dataclass(eq=False, repr=False)
@@ -83,11 +83,13 @@ class AdditiveSVMRanker(SVMRanker):
     decreasing : sequence of column names or indices
         Features whose functions must not rise.
     interactions : int or "auto"
-        Pairs of features with a table of their own; "auto" cross-validates. Tables have 8 × 8
-        cells, which shrink to the product of both lines. The pairs are those for which the
-        subgradient of the risk, once features alone have been fitted, shows most beyond a sum over
-        both. "auto" takes the least number that the best is not clearly ahead of, by three standard
-        errors, and so none unless they pay.
+        Pairs of features with a table of their own. Tables have 8 × 8 cells, which shrink to the
+        product of both lines. The pairs are those for which the subgradient of the risk, once
+        features alone have been fitted, shows most beyond a sum over both. "auto" cross-validates
+        0, 4 and 16, and takes the least number that the best is not clearly ahead of, by three
+        standard errors, and so none unless they pay. It ends when a third of the queries shows no
+        gain, and does not look where features are more than 512, nor on a cluster. With
+        ``warm_start`` it keeps the pairs of the last fit.
 
     The other parameters are those of `SVMRanker`. Of C and ``line`` what is not given is chosen by
     threefold cross-validation over the queries, which costs five to eight fits; C is 1, 4 or 16,
@@ -125,7 +127,7 @@ class AdditiveSVMRanker(SVMRanker):
     categorical: ColumnNames = ()
     increasing: ColumnNames = ()
     decreasing: ColumnNames = ()
-    interactions: int | str = 0
+    interactions: int | str = "auto"
 
     _allows_missing = True
     _takes_categories = True
@@ -209,24 +211,20 @@ class AdditiveSVMRanker(SVMRanker):
         return np.sqrt((self.mass_ * (self.tables_ - self.means_) ** 2).sum(axis=0))
 
     def _design(self, train: Lists, evaluation: EvalSets) -> tuple[Lists, EvalSets]:
-        n_pairs, texts = self._interactions(), Columns.of(self).coded
+        texts = Columns.of(self).coded
         values = {place: categories_of(train.X, place) for place in texts}
         bins = Bins.of(
             *(train.X, self.bins, self.strategy, self._nominal(), self._signs()),
-            crossable=n_pairs != 0,
             categories={place: codes[codes != UNSEEN] for place, codes in values.items()},
             names=getattr(self, "feature_names_in_", None),
         )
         binned = bins.transform(train.X, on_threads(self.n_jobs))
-        if n_pairs:
-            bins = bins.levelled(binned.bins)
+        former = self.pairs_ if self.warm_start and hasattr(self, "coef_") else None
         self._remember(bins, binned)
-        self.C_, self.line_ = self._settings(train.with_items(binned))
-        if n_pairs:
-            design = train.with_items(binned)
-            if n_pairs == "auto":
-                n_pairs = self._choose_number(bins, design)
-            bins = bins.crossed(self._pairs(bins, design)[:n_pairs])
+        design = train.with_items(binned)
+        self.C_, self.line_ = self._settings(design)
+        if len(pairs := self._pairs(bins, design, former)):
+            bins = bins.levelled(binned.bins).crossed(pairs)
             binned = bins.added(binned)
             self._remember(bins, binned)
         return train.with_items(self._shrunk(binned)), self._design_evaluation(evaluation)
@@ -323,8 +321,9 @@ class AdditiveSVMRanker(SVMRanker):
         """Edges are read off a sample of the rows of all shards, in proportion to their number."""
         from didyma.ranking.cluster import bin_counts, categories, sample_of
 
-        if self._interactions() != 0:
-            raise DataError("are not looked for on a cluster: expected 0", field="interactions")
+        if self._interactions() not in (0, "auto"):
+            problem = "are not looked for on a cluster: expected 0 or 'auto'"
+            raise DataError(problem, field="interactions")
         self._categories = ()  # workers refuse them
         nominal, signs = self._nominal(), self._signs()
         if signs.any() and self._bound() == "ramp":
@@ -352,32 +351,63 @@ class AdditiveSVMRanker(SVMRanker):
             )
         return n_pairs
 
-    def _pairs(self, bins: Bins, design: Lists) -> NDArray[np.int64]:
-        """Pairs of columns, the most promising first, at the weights of columns alone.
-
-        Monotone columns are not crossed, as a pair could break their promise.
-        """
-        binned: Any = design.X
-        fitter = self._convex(design.with_items(self._shrunk(binned)))
-        coefficients, _ = fitter.problem.respond(fitter.problem.scores(self._weights(fitter)))
-        levels = bins.coarse(binned.bins)
-        return rank_pairs(levels, coefficients, bins.signs == 0, on_threads(self.n_jobs))[0]
+    def _pairs(
+        self, bins: Bins, design: Lists, former: NDArray[np.int64] | None
+    ) -> NDArray[np.int64]:
+        """The pairs of columns to cross: "auto" keeps those of a former fit that goes on."""
+        n_pairs, binned = self._interactions(), cast("Any", design.X)
+        if n_pairs == "auto" and former is not None:
+            return former[(former < len(bins.edges)).all(axis=1)]
+        bins = bins.levelled(binned.bins)
+        if n_pairs == "auto":
+            few = len(bins.edges) <= MOST_COLUMNS
+            n_pairs = self._choose_number(bins, design) if few else 0
+        if n_pairs == 0:
+            return bins.pairs
+        plain = self._fitter_of(design)
+        return self._promising(bins, binned, plain, self._weights(plain))[:n_pairs]
 
     def _choose_number(self, bins: Bins, design: Lists) -> int:
-        """The least number of pairs that the best one is not clearly ahead of."""
+        """The least number of pairs that the best one is not clearly ahead of.
+
+        No further third of the queries is held out once no number is ahead by one standard error.
+        """
 
         def fit(train: Lists, test: Lists) -> Iterator[Vector]:
-            pairs = self._pairs(bins, train)
-            for number in NUMBERS:
+            plain = self._fitter_of(train)
+            w = self._weights(plain)
+            yield self._shrunk(test.X) @ w
+            pairs = self._promising(bins, train.X, plain, w)
+            for number in NUMBERS[1:]:
                 crossed = bins.crossed(pairs[:number])
                 rows, held_out = crossed.added(train.X), crossed.added(test.X)
                 self._remember(crossed, rows)
-                fitter = self._convex(train.with_items(self._shrunk(rows)))
+                fitter = self._fitter_of(train.with_items(rows))
                 yield self._shrunk(held_out) @ self._weights(fitter)
             self._remember(bins, design.X)
 
-        values = cross_validate(design, self._usable(design), self.judged_by(), fit)
-        return 0 if values is None else NUMBERS[first_near_best(values)]
+        number = 0
+        folds: list[Vector] = []
+        for values in held_out_values(design, self._usable(design), self.judged_by(), fit):
+            folds.append(values)
+            so_far = np.concatenate(folds, axis=1)
+            if first_near_best(so_far, 1.0) == 0:
+                return 0
+            number = NUMBERS[first_near_best(so_far)]
+        return number
+
+    def _fitter_of(self, design: Lists) -> Fitter:
+        """What fits binned rows, as functions around lines, by the hinge."""
+        return self._convex(design.with_items(self._shrunk(design.X)))
+
+    def _promising(self, bins: Bins, binned: Any, plain: Fitter, w: Vector) -> NDArray[np.int64]:
+        """All pairs of columns, the most promising first at the weights of columns alone.
+
+        Monotone columns are not crossed, as a pair could break their promise.
+        """
+        coefficients, _ = plain.problem.respond(plain.problem.scores(w))
+        levels = bins.coarse(binned.bins)
+        return rank_pairs(levels, coefficients, bins.signs == 0, on_threads(self.n_jobs))[0]
 
     def _remember(self, bins: Bins, binned: Any) -> None:
         self.edges_, self.nominal_, self.signs_ = bins.edges, bins.nominal, bins.signs
@@ -453,42 +483,3 @@ class AdditiveSVMRanker(SVMRanker):
     def _solver(self) -> Any:
         solver = super()._solver()
         return RowBCFW(**vars(solver)) if self.solver == "bcfw" else solver
-
-
-def cross_validate(
-    lists: Lists, usable: NDArray[np.bool_], measure: str, fit: Callable[..., Iterable[Vector]]
-) -> Vector | None:
-    """The measure of each held-out query by each setting, (n_settings × n_queries).
-
-    ``fit(train, test)`` scores the rows of ``test`` once for each setting. Each third of the usable
-    queries is held out in turn; None says that there are too few of them.
-    """
-    from didyma.metrics import Evaluator, parse
-
-    judged = parse(measure)
-    queries = np.random.default_rng(0).permutation(np.flatnonzero(usable))
-    if len(queries) < 2 * FOLDS:
-        return None
-    fold = np.full(len(lists.groups), -1)
-    fold[queries] = np.arange(len(queries)) % FOLDS
-    values = []
-    for held_out in range(FOLDS):
-        of_row = fold[lists.groups.codes]
-        train, test = (lists.select(rows) for rows in (of_row != held_out, of_row == held_out))
-        evaluator = Evaluator(test.y, test.groups, judged)
-        values.append(np.array([evaluator(scores)[judged] for scores in fit(train, test)]))
-    return np.concatenate(values, axis=1)
-
-
-def first_near_best(values: Vector) -> int:
-    """The first row of values (settings × queries) that the best one is not clearly ahead of.
-
-    That is by three standard errors of their paired differences.
-
-    >>> first_near_best(np.array([[0.1, 0.5, 0.2], [0.2, 0.5, 0.1], [0.8, 0.9, 1.0]]))
-    2
-    """
-    best = values[int(np.argmax(values.mean(axis=1)))]
-    behind = best - values
-    error = behind.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
-    return int(np.argmax(behind.mean(axis=1) <= ERRORS * error))

@@ -197,15 +197,13 @@ class Bins:
         nominal: NDArray[np.bool_] | None = None,
         signs: NDArray[np.int8] | None = None,
         *,
-        crossable: bool = False,
         categories: Mapping[int, NDArray[Any]] | None = None,
         names: Sequence[Any] | None = None,
     ) -> Bins:
         """Choose ``n_bins`` bins for each column of X, as `ScoreBinner` places its thresholds.
 
         Edges are read off a random sample of the rows, categories off all of them, unless those
-        that a nominal column has are known. There is room for pairs if the columns are to be
-        ``crossable``. Errors tell the ``names`` of columns.
+        that a nominal column has are known. Errors tell the ``names`` of columns.
 
         >>> Bins.of(np.array([[0.0], [1.0], [2.0], [3.0]]), 2).edges.tolist()
         [[1.5, inf]]
@@ -229,7 +227,7 @@ class Bins:
                     field=f"column {j if names is None else repr(str(names[int(j)]))}",
                 )
             thresholds[j] = values
-        height = max(n_bins, *(len(column) + 1 for column in thresholds), LEVELS**2 * crossable) + 1
+        height = max(n_bins, *(len(column) + 1 for column in thresholds)) + 1
         edges = np.full((n_columns, height - 1), np.inf)
         for column, row in zip(thresholds, edges):
             row[: len(column)] = column
@@ -334,13 +332,20 @@ class Bins:
         return coarse
 
     def crossed(self, pairs: NDArray[np.int64]) -> Bins:
-        """The same with these pairs of columns."""
-        return replace(self, pairs=pairs.astype(np.int64).reshape(-1, 2))
+        """The same with these pairs of columns, and room for their cells."""
+        more = max(0, LEVELS**2 + 1 - self.height) if len(pairs) else 0
+        return replace(
+            self,
+            edges=np.pad(self.edges, ((0, 0), (0, more)), constant_values=np.inf),
+            levels=np.insert(self.levels, np.full(more, self.height - 1), 0, axis=1),
+            pairs=pairs.astype(np.int64).reshape(-1, 2),
+        )
 
     def added(self, binned: Any) -> Binned:
         """Rows that were binned before there were pairs, with the columns of the pairs."""
         bins = np.empty((len(binned.bins), self.n_columns), np.uint8)
-        bins[:, : len(self.edges)] = binned.bins
+        missing = binned.bins == binned.height - 1
+        bins[:, : len(self.edges)] = np.where(missing, self.height - 1, binned.bins)
         self._cross(bins)
         return self._binned(bins)
 

@@ -18,7 +18,7 @@ from didyma.execution import Executor, serial
 
 COARSE = 4  # levels of each column of a table
 SAMPLE = 16384  # rows by which the cells of tables are counted
-SHARDS = 8
+SHARDS, MEMORY = 8, 2**27  # at most so many, and so many bytes, of sums of their own
 ROUNDS = 10  # of fitting rows and columns in turns
 
 Array = NDArray[np.float64]
@@ -63,7 +63,8 @@ def _cross(
         cross(levels, chosen, coefficients[chosen], COARSE, part.reshape(-1))
         return part
 
-    edges = np.linspace(0, len(rows), SHARDS + 1).astype(int).tolist()
+    shards = min(SHARDS, max(1, MEMORY // (8 * (n * COARSE) ** 2)))
+    edges = np.linspace(0, len(rows), shards + 1).astype(int).tolist()
     return reduce(np.add, execute(add, list(pairwise(edges))))
 
 

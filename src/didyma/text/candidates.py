@@ -237,7 +237,13 @@ class AdditiveFit(Fit):
         signs = [(aim.signs or {}).get(name, 0) for name in lists.features.labels]
         rising, falling = ([n for n, sign in enumerate(signs) if sign == way] for way in (1, -1))
         ranker = AdditiveSVMRanker(
-            aim.loss, Cs[0], bins=BINS, line=LINE, increasing=rising, decreasing=falling
+            aim.loss,
+            Cs[0],
+            bins=BINS,
+            line=LINE,
+            increasing=rising,
+            decreasing=falling,
+            interactions=0,
         )
         rankers = ranker.path(lists.X, lists.y, Cs, qid=lists.groups.codes)
         _check_finished(rankers)
