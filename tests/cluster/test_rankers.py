@@ -20,6 +20,7 @@ import dask.bag as bag
 import dask.dataframe as dd
 import pandas as pd
 from distributed import Client, LocalCluster
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
@@ -137,11 +138,17 @@ def test_the_optimum_is_that_of_one_machine(client, lists, name):
     np.testing.assert_allclose(lazy.compute(), scores, atol=1e-12)
 
 
-def test_a_ramp_on_a_cluster(client, lists):
-    many = fit(SVMRanker("ap", 30.0, bound="ramp", tol=0.01), chunked(lists))
-    one = SVMRanker("ap", 30.0, bound="ramp", tol=0.01).fit(lists.X, lists.y, qid=lists.qid)
+@pytest.mark.parametrize("name", ["bcfw", "additive", "monotone"])
+def test_a_ramp_on_a_cluster(client, lists, name):
+    ranker = RANKERS[name]().set_params(C=30.0, bound="ramp", tol=0.01)
+    many = fit(clone(ranker), chunked(lists))
+    one = ranker.fit(lists.X, lists.y, qid=lists.qid)
     assert np.all(np.diff(many.objective_trace_) <= 1e-9)
     assert many.result_.value == pytest.approx(one.result_.value, rel=0.05)
+    if name == "monotone":
+        w = many.coef_.reshape(-1, N_FEATURES)[:-1]
+        assert np.all(w[:, 0] >= 0.0)
+        assert np.all(w[:, 1] <= 0.0)
 
 
 def test_latent_rankers_on_a_cluster(client, lists):

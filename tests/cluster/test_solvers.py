@@ -56,8 +56,7 @@ def sharded(sizes, kind=RankingProblem, binned=False, whole=ShardedProblem):
     )
     one = problem_of(kind, X, y, N_QUERIES)
     weights = np.array(sizes) / N_QUERIES
-    feasible = X.feasible if binned else None
-    return one, whole(here, one.n_features, weights, feasible=feasible)
+    return one, whole(here, one.n_features, weights, weight_signs=one.weight_signs)
 
 
 def objective(problem, C, w):
@@ -97,13 +96,16 @@ def test_the_optimum_does_not_depend_on_shards(sizes, solver, C):
     assert best.dual * (1 - 1e-9) <= found.result.value <= best.value * (1 + 1.1 * tol)
 
 
+@pytest.mark.parametrize("C", [3.0, 3000.0])
+@pytest.mark.parametrize("solver", [CoCoA(RowBCFW(tol=1e-3)), OneSlack(tol=1e-3)], ids=type)
 @pytest.mark.parametrize("sizes", [SHARDS[1], SHARDS[4]], ids=str)
-def test_signs_of_binned_weights_hold_on_shards(sizes):
+def test_signs_of_binned_weights_hold_on_shards(sizes, solver, C):
     one, many = sharded(sizes, binned=True)
-    best = RowBCFW(tol=1e-6).solve(one, 3.0)
-    found = CoCoA(RowBCFW(tol=1e-3)).solve(many, 3.0)
-    np.testing.assert_array_equal(many.feasible(found.w), found.w)
+    best = RowBCFW(tol=1e-6).solve(one, C)
+    found = solver.solve(many, C)
+    assert np.all(found.w * one.weight_signs >= 0.0)
     assert found.result.converged
+    assert found.result.value == pytest.approx(objective(one, C, found.w), rel=1e-9)
     assert best.result.dual <= found.result.value <= best.result.value * 1.002
 
 

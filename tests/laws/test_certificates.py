@@ -8,6 +8,7 @@ import pytest
 from didyma.data.lists import Groups
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cutting_plane import OneSlack
+from didyma.learning.problem import clipped
 from didyma.learning.row_bcfw import RowBCFW
 from didyma.ranking.bins import Bins
 from didyma.ranking.losses import parse_loss
@@ -17,11 +18,11 @@ LOSSES = ("ap", "ndcg@3", "ndcg", "roc", "rr", "precision@2")
 TINY = 1000
 
 
-def tiny(seed, loss, bins=None):
+def tiny(seed, loss, bins=None, signs=None):
     """Up to six queries of up to six rows with up to four features, some of them on a grid.
 
     Every second one has weights, and grades are bounded in either way. With ``bins`` the features
-    are step functions of those.
+    are step functions of those, which rise, fall or may do either by ``signs``.
     """
     rng = np.random.default_rng(seed)
     queries, rows, features = rng.integers([1, 2, 1], [7, 7, 5])
@@ -32,7 +33,8 @@ def tiny(seed, loss, bins=None):
     X = np.round(X) if seed % 3 == 0 else X
     C, weight = 10.0 ** rng.uniform(-1, 4), rng.integers(1, 5, queries) if seed % 2 else None
     bound = {"grades": ("auto", "joint", "thresholds")[seed % 9 // 3], "query_weight": weight}
-    stored = X if bins is None else Bins.of(X, bins).transform(X)
+    signs = None if signs is None else np.resize(signs, features)
+    stored = X if bins is None else Bins.of(X, bins, signs=signs).transform(X)
     return RankingProblem(stored, y, groups, parse_loss(loss), **bound, n_jobs=1), C
 
 
@@ -45,30 +47,28 @@ def test_every_tiny_problem_is_certified(loss):
         assert result.gap <= 1e-6 * result.value
 
 
+@pytest.mark.parametrize("signs", [None, np.array([1, -1, 0], np.int8)], ids=["free", "monotone"])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_every_tiny_problem_over_binned_rows_is_certified(loss):
+def test_every_tiny_problem_over_binned_rows_is_certified(loss, signs):
     for seed in range(LOSSES.index(loss), TINY, len(LOSSES)):
-        problem, C = tiny(seed, loss, bins=4)
+        problem, C = tiny(seed, loss, bins=4, signs=signs)
         solution = RowBCFW(tol=1e-6).solve(problem, C)
         result, w = solution.result, solution.w
         assert result.converged, seed
         assert result.gap <= 1e-6 * result.value
         assert result.value == pytest.approx(0.5 * w @ w + C * problem.weights @ problem.risks(w))
+        np.testing.assert_array_equal(clipped(w, problem.weight_signs), w)
         exact = OneSlack(tol=1e-8).solve(problem, C).result
+        assert exact.converged, seed
         assert result.dual <= exact.value * (1 + 1e-9)
         assert exact.dual <= result.value * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("seed", [84, 232, 355, 386, 418])
-def test_where_passes_stop_paying_cuts_of_all_queries_go_on(seed):
+def test_where_passes_stop_paying_cuts_of_all_queries_go_on(seed, monkeypatch):
     problem, C = tiny(seed, LOSSES[seed % len(LOSSES)])
-
-    class Alone(BCFW):
-        @staticmethod
-        def _joins(problem):
-            return False
-
     exact = OneSlack(tol=1e-9).solve(problem, C).result.value
     result = BCFW(tol=1e-6).solve(problem, C).result
     assert result.value == pytest.approx(exact, rel=2e-6)
-    assert result.passes < Alone(tol=1e-6, max_passes=300).solve(problem, C).result.passes
+    monkeypatch.setattr("didyma.learning.bcfw.PATIENCE", np.inf)
+    assert result.passes < BCFW(tol=1e-6, max_passes=300).solve(problem, C).result.passes

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from didyma.data.lists import Groups, Lists
 from didyma.errors import DataError
 from didyma.learning.bcfw import BCFW
+from didyma.learning.problem import clipped
 from didyma.learning.row_bcfw import RowBCFW
 from didyma.model import Model, load
 from didyma.ranking.additive import AdditiveSVMRanker
@@ -236,13 +237,14 @@ def test_categories_have_weights_of_their_own_and_strangers_none() -> None:
     assert ranker.predict(strange)[0] == pytest.approx(base[0])
 
 
-def test_monotone_features() -> None:
+@pytest.mark.parametrize("solver", ["bcfw", "one-slack"])
+def test_monotone_features(solver: str) -> None:
     """The dual of the constrained problem certifies it, and the functions keep their promise."""
     random = np.random.default_rng(7)
     rows = np.column_stack([X, -X[:, 1] + 0.5 * random.normal(size=len(Y))])
     shared: dict[str, Any] = {"bins": 16, "C": 5.0, "line": "quantile", "tol": 1e-6}
     free = AdditiveSVMRanker(**shared).fit(rows, Y, qid=QID)
-    ranker = AdditiveSVMRanker(**shared, increasing=[0, 1], decreasing=[5])
+    ranker = AdditiveSVMRanker(**shared, solver=solver, increasing=[0, 1], decreasing=[5])
     ranker.fit(rows, Y, qid=QID)
     assert ranker.result_.converged
     assert ranker.result_.value > free.result_.value
@@ -262,7 +264,9 @@ def test_monotone_features() -> None:
 
     assert value(w) == pytest.approx(ranker.result_.value, rel=2e-6)
     for _ in range(50):
-        other = problem.feasible(w + 0.1 * random.normal(size=len(w)) * random.random())
+        other = clipped(
+            w + 0.1 * random.normal(size=len(w)) * random.random(), problem.weight_signs
+        )
         assert value(other) >= value(w) * (1 - 1e-6)
 
 
@@ -275,7 +279,8 @@ def test_monotone_features() -> None:
         ({"categorical": [9]}, "categorical"),
         ({"increasing": ["bm25"]}, "increasing"),
         ({"increasing": [1], "decreasing": [1]}, "decreasing"),
-        ({"increasing": [1], "solver": "one-slack"}, "solver"),
+        ({"increasing": [1], "solver": "n-slack"}, "solver"),
+        ({"increasing": [1], "solver": "bundle"}, "solver"),
         ({"interactions": -1}, "interactions"),
         ({"interactions": "many"}, "interactions"),
         ({"roughness": -1.0}, "roughness"),

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.cluster.workers import Workers
-from didyma.learning.cutting_plane import PRECISION, TOWARDS_MODEL
+from didyma.learning.cutting_plane import PRECISION, TOWARDS_MODEL, ends_of_line
 from didyma.learning.problem import Cut, PythonProblem
 from didyma.learning.solution import Clock
 
@@ -42,9 +42,16 @@ class ShardedLine:
     """
 
     def __init__(
-        self, workers: Workers, weights: Vector, C: float, w: Vector, clock: Clock
+        self,
+        workers: Workers,
+        weights: Vector,
+        C: float,
+        w: Vector,
+        clock: Clock,
+        ends: tuple[float, float],
     ) -> None:
         self._workers, self._weights, self._C, self._clock = workers, weights, C, clock
+        self._ends = ends
         self.w, self.passes = w, 0.0
         self._from, self._to, self._t, self._beyond, self._guess = w, w, 0.0, 0.0, 1.0
         (self.value,), _ = self._try(np.zeros(1))
@@ -70,13 +77,14 @@ class ShardedLine:
         low, high, best = 0.0, np.inf, 0.0
         steps = self._guess * SPREAD
         for _ in range(ROUNDS):
+            steps = np.unique(np.clip(steps, *self._ends))
             values, slopes = self._try(steps)
             lowest = int(np.argmin(values))
             if values[lowest] < self.value:
                 best, self.value = float(steps[lowest]), float(values[lowest])
             low = max([low, *steps[slopes <= 0.0]])
             high = min([high, *steps[slopes > 0.0]])
-            if high - low <= PRECISION * high:
+            if (high - low <= PRECISION * high < np.inf) or low == self._ends[1]:
                 break
             if np.isinf(high):
                 steps = low / SPREAD[0] * SPREAD[1:]
@@ -145,8 +153,8 @@ class ShardState:
 class ShardedProblem(PythonProblem):
     """The sum over shards of problems that workers keep, each in its `ShardState`.
 
-    ``weights`` are the shares of the shards; ``grades`` is that of all problems, and ``feasible``
-    the projection onto the weights that they allow.
+    ``weights`` are the shares of the shards; ``grades`` is that of all problems, and so are the
+    signs that weights must have.
     """
 
     def __init__(
@@ -156,19 +164,10 @@ class ShardedProblem(PythonProblem):
         weights: Vector,
         *,
         grades: str | None = None,
-        feasible: Callable[[Vector], Vector] | None = None,
+        weight_signs: Vector | None = None,
     ) -> None:
         super().__init__(workers.n_shards, n_features, weights)
-        self.workers, self.grades, self._feasible = workers, grades, feasible
-
-    @property
-    def constrained(self) -> bool:
-        """Whether some weights are not allowed."""
-        return self._feasible is not None
-
-    def feasible(self, w: Vector) -> Vector:
-        """The nearest weights that are allowed."""
-        return w if self._feasible is None else self._feasible(w)
+        self.workers, self.grades, self.weight_signs = workers, grades, weight_signs
 
     def cut(self, w: Vector, i: int) -> Cut:
         """Most violated cut of a shard."""
@@ -185,7 +184,7 @@ class ShardedProblem(PythonProblem):
 
     def line(self, C: float, w: Vector, clock: Clock) -> ShardedLine:
         """A line search that tries many steps in a round."""
-        return ShardedLine(self.workers, self.weights, C, w, clock)
+        return ShardedLine(self.workers, self.weights, C, w, clock, ends_of_line(self))
 
 
 def _cut(part: ShardState, w: Vector) -> Cut:

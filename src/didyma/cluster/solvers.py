@@ -36,7 +36,7 @@ from didyma.cluster.problem import ShardedProblem, ShardState, added
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cutting_plane import CutPool, OneSlack
 from didyma.learning.perceptron import Perceptron, PerceptronState
-from didyma.learning.problem import Cut
+from didyma.learning.problem import Cut, clipped
 from didyma.learning.solution import Callback, Clock, Progress, Result, Solution, drive
 
 Vector = NDArray[np.float64]
@@ -87,7 +87,7 @@ class CoCoA:
         the workers still have.
         """
         clock, n_features = Clock(), problem.n_features
-        common = _Common(np.zeros(n_features), C, CutPool(n_features))
+        common = _Common(np.zeros(n_features), C, CutPool(n_features, problem.weight_signs))
         if start is not None and isinstance(start.state, _Common):
             v = start.state.v * (C / start.state.C)
             common = _Common(v, C, deepcopy(start.state.cuts), begun=True)
@@ -97,11 +97,11 @@ class CoCoA:
             return self._one_slack(problem, C, None, callback)
         progress, status = drive(self._steps(problem, common, clock), self.tol, callback)
         if progress is None:  # interrupted before the first round was done
-            w = problem.feasible(common.v)
+            w = clipped(common.v, problem.weight_signs)
             value = 0.5 * float(w @ w) + C * float(problem.weights @ problem.risks(w))
             progress = Progress(0, 1.0, C, value, 0.0, True, clock.elapsed, w)
         solution = Solution(progress.w.copy(), Result.of(progress, status, clock), common)
-        if status != "limit" or problem.constrained:
+        if status != "limit":
             return solution
         solution = replace(solution, state=common.cuts)
         return self._one_slack(problem, C, solution, callback, before=solution.result)
@@ -144,7 +144,7 @@ class CoCoA:
         best, value, bound, gap = common.v, np.inf, -np.inf, np.inf
         passes, n_iter = 0.0, 0
         while n_iter == 0 or passes < self.inner.max_passes:
-            w = problem.feasible(common.v)
+            w = clipped(common.v, problem.weight_signs)
             with clock.stage("workers"):
                 risk, dual, visited = self._round(problem, common, n_iter)
             n_iter, passes = n_iter + 1, passes + 1.0 + visited
@@ -153,7 +153,7 @@ class CoCoA:
             bound = max(bound, dual)
             yield Progress(n_iter, passes, common.C, value, bound, True, clock.elapsed, best)
             before, gap = gap, value - bound
-            if gap > STALLED * before and not problem.constrained:
+            if gap > STALLED * before:
                 return
 
     def _round(
@@ -168,9 +168,9 @@ class CoCoA:
         )
         cuts, parts, linear, passes = zip(*answers)
         cut = added(problem.weights, cuts)
-        risk = cut.loss + float(cut.direction @ problem.feasible(common.v))
+        risk = cut.loss + float(cut.direction @ clipped(common.v, problem.weight_signs))
         common.v, common.begun = np.sum(parts, axis=0), True
-        loss, w = float(np.sum(linear)), problem.feasible(common.v)
+        loss, w = float(np.sum(linear)), clipped(common.v, problem.weight_signs)
         common.cuts.add(cut)
         common.cuts.add(Cut(-common.v / common.C, loss / common.C))
         bound = max(loss - 0.5 * float(w @ w), common.cuts.minimiser(common.C)[1])

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from didyma._core.learning import insert, sweep, sweep_planes
 from didyma.errors import DataError
 from didyma.learning.cutting_plane import OneSlack, OneSlackRun
-from didyma.learning.problem import Cut, Problem, cut_oracle
+from didyma.learning.problem import Cut, Problem, cut_oracle, signs_of
 from didyma.learning.solution import (
     Clock,
     ConvexSolver,
@@ -212,14 +212,14 @@ class _BCFWRun(SolverRun):
     _unbounded: ClassVar[tuple[str, ...]] = ("mark",)
     _lasting = "dual"
 
-    def __init__(self, dual: Any, C: float, random_state: int) -> None:
+    def __init__(self, dual: Any, C: float, random_state: int, signs: Vector | None) -> None:
         super().__init__()
         self.dual, self.rng = dual, np.random.default_rng(random_state)
         self.stages, self.due = [C], True
         self.passes = 0.0
         self.staged = False  # whether a large C is approached in stages
         # Cuts of all examples, once passes no longer pay.
-        self.cuts = OneSlackRun(len(dual.w), clock=self.clock)
+        self.cuts = OneSlackRun(len(dual.w), clock=self.clock, signs=signs)
         self.mark, self.since = np.inf, 0  # the gap when it last halved, and iterations since then
 
     def next_stage(self) -> None:
@@ -266,7 +266,8 @@ class BCFW(ConvexSolver["_BCFWRun"]):
     random_state: int = 0
 
     def _begin(self, problem: Problem, C: float, start: Solution | None) -> _BCFWRun:
-        run = _BCFWRun(self._dual(problem, C, start), C, self.random_state)
+        dual = self._dual(problem, C, start)
+        run = _BCFWRun(dual, C, self.random_state, signs_of(problem))
         run.staged = start is None or start.state is None
         run.passes = float(run.staged and run.dual.w.any())  # which the planes at a start took
         return run
@@ -310,8 +311,7 @@ class BCFW(ConvexSolver["_BCFWRun"]):
             with clock.stage("stages"):
                 run.stages, passes = self._stages(problem, C)
                 run.passes += passes
-        joins = self._joins(problem)
-        while not (joins and run.stalled and not run.stages):
+        while not run.stalled or run.stages:
             if run.n_iter > 0 and run.passes >= self.max_passes:
                 return
             if run.due:
@@ -358,11 +358,6 @@ class BCFW(ConvexSolver["_BCFWRun"]):
         risks = np.array([problem.cut(dual.w, int(i)).at(dual.w) for i in probed])
         below = (dual.alpha[probed] * (dual.b[probed] + dual.g[probed] @ dual.w)).sum(axis=1)
         return PROBE * float(dual.scales[probed] @ (risks - below))
-
-    @staticmethod
-    def _joins(problem: Any) -> bool:
-        """Whether `OneSlack` may go on where passes stop paying."""
-        return True
 
     def _join(self, problem: Problem, C: float, run: _BCFWRun) -> Iterator[Progress]:
         """Go on with cuts of all examples, of which the mean of all planes is the first."""

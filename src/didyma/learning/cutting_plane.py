@@ -5,12 +5,14 @@ minimiser is a small quadratic programme over the weights y of the cuts (with th
 
     max over the simplex   C b·y − ½‖C Σ_k y_k g_k‖²,     w = −C Σ_k y_k g_k
 
-which is the projection of `didyma.polytope.active_set`. All learners here minimise the same
+which is the projection of `didyma.polytope.active_set`. Where weights must have signs, w is the
+projection P of that onto them, and the dual has ½‖P(·)‖². All learners here minimise the same
 J(w) = ½‖w‖² + C R(w) and report its value, the bound and the gap between them.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -21,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.checkpoints import restoring
-from didyma.learning.problem import Cut, Problem
+from didyma.learning.problem import Cut, Problem, clipped, signs_of
 from didyma.learning.solution import (
     Clock,
     ConvexSolver,
@@ -40,17 +42,22 @@ UNUSED = 50  # a cut that was inactive for so many solutions is forgotten
 TRIALS = 20  # oracle calls per line search, at most
 PRECISION = 0.1  # relative width of the last bracket
 TOWARDS_MODEL = 0.1  # cuts are made a little beyond the best point, towards the model's minimiser
+NEWTON, SETTLED = 100, 1e-12  # steps where weights have signs, and a relative gap that ends them
+SHORT = 0.5  # a step that ends where P clips other weights than at its beginning
 LEAST, PATIENCE = 1e-9, 10  # relative progress that counts, iterations without any before the end
 
 
 class CutPool(Stateful):
-    """Cuts with their Gram matrix; slot 0 is the zero cut of the gold outputs."""
+    """Cuts with their Gram matrix; slot 0 is the zero cut of the gold outputs.
+
+    ``signs`` are those that weights must have.
+    """
 
     _changing: ClassVar[tuple[str, ...]] = ("directions", "losses", "gram", "unused")
     _growing: ClassVar[tuple[str, ...]] = _changing
 
-    def __init__(self, n_features: int) -> None:
-        self.n_features = n_features
+    def __init__(self, n_features: int, signs: Vector | None = None) -> None:
+        self.n_features, self.signs = n_features, signs
         self.directions = np.zeros((1, n_features))
         self.losses = np.zeros(1)
         self.gram = np.zeros((1, 1))
@@ -58,10 +65,10 @@ class CutPool(Stateful):
         self.solution: Projection | None = None
 
     @classmethod
-    def of(cls, start: Solution | None, n_features: int) -> CutPool:
+    def of(cls, start: Solution | None, n_features: int, signs: Vector | None = None) -> CutPool:
         """A copy of the cuts of an earlier solution, which hold for any C, or an empty pool."""
         state = None if start is None else start.state
-        return deepcopy(state) if isinstance(state, CutPool) else cls(n_features)
+        return deepcopy(state) if isinstance(state, CutPool) else cls(n_features, signs)
 
     def state(self) -> dict[str, Any]:
         """Cuts, and the weights of the last minimiser."""
@@ -113,19 +120,66 @@ class CutPool(Stateful):
         gram = scale**2 * self.gram
         if not np.isfinite(gram).all():
             raise overflow(scale)
-        self.solution = minimise_over_columns(
-            gram, np.ascontiguousarray(offsets), start=self.solution
+        return self._remember(
+            minimise_over_columns(gram, np.ascontiguousarray(offsets), start=self.solution)
         )
-        active, y = self.solution.active, self.solution.weights
+
+    def _remember(self, solution: Projection) -> Cut:
+        """The mean cut under these weights, from which the next search begins."""
+        self.solution = solution
+        active, y = solution.active, solution.weights
         self.unused += 1
         self.unused[active] = 0
         return Cut(y @ self.directions[active], float(y @ self.losses[active]))
 
     def minimiser(self, C: float) -> tuple[Vector, float]:
         """The weights that minimise ½‖w‖² + C max_k (g_k·w + b_k), and the minimum."""
-        mean = self.minimise(C, C * self.losses)
-        w = -C * mean.direction
+        mean = (
+            self.minimise(C, C * self.losses)
+            if self.signs is None
+            else self._minimise_clipped(C, self.signs)
+        )
+        w = clipped(-C * mean.direction, self.signs)
         return w, C * mean.loss - 0.5 * float(w @ w)
+
+    def _minimise_clipped(self, C: float, signs: Vector) -> Cut:
+        """The mean cut under the weights y that maximise C b·y − ½‖P(v)‖², v = −C Σ_k y_k g_k.
+
+        Newton's method: the dual is quadratic where P clips the same coordinates, whose maximum is
+        the end of a line that is searched exactly.
+        """
+        columns, gains = -C * self.directions, C * self.losses
+        if not np.isfinite(C**2 * self.gram).all():
+            raise overflow(C)
+        y = np.zeros(len(gains))
+        if self.solution is None:
+            y[0] = 1.0
+        else:
+            y[self.solution.active] = self.solution.weights
+        curved = np.zeros(self.n_features, dtype=bool)
+        for _ in range(NEWTON):
+            v = y @ columns
+            here = v * signs >= 0.0
+            curved = curved | here
+            free = np.ascontiguousarray(columns[:, curved])
+            gram = free @ free.T
+            slope = gains - columns @ clipped(v, signs)
+            peak = minimise_over_columns(gram, slope + gram @ y, start=self.solution)
+            end = np.zeros(len(gains))
+            end[peak.active] = peak.weights
+            move = (end - y) @ columns
+            there = (v + move) * signs >= 0.0
+            if (here == there).all() and (here == curved).all():  # quadratic between: exact
+                y = end
+                break
+            t = _highest(float((end - y) @ gains), v, move, signs)
+            y = y + t * (end - y)
+            if t == 0.0 and (there <= curved).all():  # all else is rounding
+                break
+            # After a short step also what P keeps at its end counts.
+            curved = curved | there if t < SHORT else np.zeros_like(curved)
+        active = np.flatnonzero(y > 0.0)
+        return self._remember(replace(peak, active=active, weights=y[active]))
 
     def forget(self) -> None:
         """Drop cuts that have not been active for a long time."""
@@ -138,6 +192,31 @@ class CutPool(Stateful):
         self.solution = replace(self.solution, active=active, point=point)
         self.directions, self.losses = self.directions[keep], self.losses[keep]
         self.gram, self.unused = self.gram[np.ix_(keep, keep)], self.unused[keep]
+
+
+def _highest(gain: float, v: Vector, move: Vector, signs: Vector) -> float:
+    """The t in [0, 1] that maximises gain · t − ½‖P(v + t · move)‖²."""
+
+    def slope(t: float) -> float:
+        return gain - float(move @ clipped(v + t * move, signs))
+
+    moving = move != 0.0
+    turns = -v[moving] / move[moving]
+    knots = [0.0, *np.sort(turns[(turns > 0.0) & (turns < 1.0)]), 1.0]
+    last = bisect_left(knots, True, key=lambda t: slope(t) <= 0.0)
+    if last in (0, len(knots)):
+        return 0.0 if last == 0 else 1.0
+    low, high = knots[last - 1], knots[last]
+    falling = slope(low)  # linearly between knots
+    return low + (high - low) * falling / (falling - slope(high))
+
+
+def ends_of_line(problem: Any) -> tuple[float, float]:
+    """Between what steps a line may be followed, from weights at 0 towards others at 1.
+
+    Where weights must have signs, those between have them, as both do.
+    """
+    return (-np.inf, np.inf) if signs_of(problem) is None else (0.0, 1.0)
 
 
 class Line(Stateful):
@@ -158,6 +237,7 @@ class Line(Stateful):
         self.coefficients, loss = problem.respond(self.scores)
         self.value = 0.5 * float(w @ w) + C * (loss + float(self.coefficients @ self.scores))
         self.passes = 0.0
+        self._ends = ends_of_line(problem)
         self._beyond = self.scores
 
     def towards(self, w: Vector) -> None:
@@ -188,11 +268,12 @@ class Line(Stateful):
                 low, slope_low, slope_high = t, slope, 0.5 * slope_high
             else:
                 high, slope_high, slope_low = t, slope, 0.5 * slope_low
-            if np.isinf(high):
-                t = 2.0 * t
-            else:
+            if np.isfinite(high):
                 t = (low * slope_high - high * slope_low) / (slope_high - slope_low)
-            if high - low <= PRECISION * high or t in (low, high):
+            else:
+                t = 2.0 * t
+            t = min(max(t, self._ends[0]), self._ends[1])
+            if (high - low <= PRECISION * high < np.inf) or t in (low, high):
                 break
         return best
 
@@ -222,8 +303,10 @@ class OneSlack(ConvexSolver["OneSlackRun"]):
     tol: float = 1e-3
     max_iter: int = 1000
 
+    takes_signs: ClassVar[bool] = True
+
     def _begin(self, problem: Problem, C: float, start: Solution | None) -> OneSlackRun:
-        return OneSlackRun(problem.n_features, start)
+        return OneSlackRun(problem.n_features, start, signs=signs_of(problem))
 
     def _steps(self, problem: Problem, C: float, run: OneSlackRun) -> Iterator[Progress]:
         pool, clock = run.pool, run.clock
@@ -252,11 +335,15 @@ class _PoolRun(SolverRun):
     _lasting = "pool"
 
     def __init__(
-        self, n_features: int, start: Solution | None = None, clock: Clock | None = None
+        self,
+        n_features: int,
+        start: Solution | None = None,
+        clock: Clock | None = None,
+        signs: Vector | None = None,
     ) -> None:
         super().__init__(clock)
-        self.pool = CutPool.of(start, n_features)
-        self.w = np.zeros(n_features) if start is None else start.w
+        self.pool = CutPool.of(start, n_features, signs)
+        self.w = np.zeros(n_features) if start is None else clipped(start.w, signs)
 
 
 class OneSlackRun(_PoolRun):
@@ -266,10 +353,8 @@ class OneSlackRun(_PoolRun):
         *("pool", "w", "point", "clock", "n_iter", "bound", "value", "idle"),
     )
 
-    def __init__(
-        self, n_features: int, start: Solution | None = None, clock: Clock | None = None
-    ) -> None:
-        super().__init__(n_features, start, clock)
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         self.point: dict[str, Any] = {}  # what a search that has a state knows at the best point
         self.bound, self.value, self.idle = -np.inf, np.inf, 0
 

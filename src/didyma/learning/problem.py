@@ -31,6 +31,21 @@ class Cut(NamedTuple):
         return self.loss + float(self.direction @ w)
 
 
+def clipped(w: Vector, signs: Vector | None) -> Vector:
+    """The nearest weights with the signs that are asked for; 0 asks for none.
+
+    >>> clipped(np.array([1.0, -2.0, -3.0]), np.array([1.0, 1.0, 0.0])).tolist()
+    [1.0, 0.0, -3.0]
+    """
+    return w if signs is None else np.where(w * signs < 0.0, 0.0, w)
+
+
+def signs_of(problem: Any) -> Vector | None:
+    """The signs that weights of a problem must have, if it asks for any."""
+    signs: Vector | None = getattr(problem, "weight_signs", None)
+    return signs
+
+
 class Problem(Protocol):
     """A sum of weighted examples, each a maximum over outputs.
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.learning.bcfw import BCFW, check_simplex, first_plane
-from didyma.learning.problem import Cut, Problem
+from didyma.learning.problem import Cut, Problem, clipped
 from didyma.learning.solution import Clock, Solution, check_C
 from didyma.stateful import Stateful, array_of
 
@@ -35,11 +35,7 @@ class RowProblem(Problem, Protocol):
     """A problem whose examples are rows that can be swept in their own space."""
 
     n_rows: int
-    constrained: bool  # whether there are weights that are not allowed
-
-    def feasible(self, w: Vector) -> Vector:
-        """P(w)."""
-        ...
+    weight_signs: Vector | None  # that weights must have
 
     def table(self, w: Vector) -> Vector:
         """What rows are scored by at w."""
@@ -106,7 +102,7 @@ class RowDual(Stateful):
     @property
     def w(self) -> Vector:
         """The weights."""
-        return self.problem.feasible(self.v)
+        return clipped(self.v, self.problem.weight_signs)
 
     def move_to(self, C: float) -> None:
         """Go on with another C: planes stay, weights are proportional to C."""
@@ -149,6 +145,8 @@ class RowDual(Stateful):
 class RowBCFW(BCFW):
     """`BCFW` with planes in the space of rows."""
 
+    takes_signs: ClassVar[bool] = True
+
     def _dual(self, problem: Any, C: float, start: Solution | None) -> Any:
         if start is not None and isinstance(start.state, RowDual):
             return deepcopy(start.state)
@@ -168,11 +166,6 @@ class RowBCFW(BCFW):
                 thorough=dual.visits >= SOON * problem.n_examples,
             )
         dual.visits += len(order)
-
-    @staticmethod
-    def _joins(problem: Any) -> bool:
-        """One-slack knows no weights that are not allowed."""
-        return not problem.constrained
 
     def _settle(self, problem: Any, dual: Any, gaps: Vector) -> bool:
         """Planes of rows are visited with the oracle alone."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from didyma import checkpoints
 from didyma.errors import DataError, check_choice
 from didyma.execution import one_blas_thread
-from didyma.learning.problem import Problem
+from didyma.learning.problem import Problem, signs_of
 from didyma.stateful import Stateful, array_of, record_of
 
 __all__ = [
@@ -236,10 +236,13 @@ Run = TypeVar("Run", bound=SolverRun)
 class ConvexSolver(ABC, Generic[Run]):
     """A solver of J(w) = ½‖w‖² + C R(w) that knows a lower bound of it.
 
-    A subclass says how a run begins and what its iterations are.
+    A subclass says how a run begins and what its iterations are, and whether it can keep to the
+    signs that some problems ask of their weights.
     """
 
     tol: float
+
+    takes_signs: ClassVar[bool] = False
 
     def solve(
         self,
@@ -254,6 +257,8 @@ class ConvexSolver(ABC, Generic[Run]):
         ``start`` is a solution of the same problem by the same solver, for any C, or weights to
         begin at (`Solution.at`). It is not changed.
         """
+        if signs_of(problem) is not None and not self.takes_signs:
+            raise DataError("weights must have signs, to which this solver cannot keep")
         run = self._begin(problem, C, start)
 
         def work() -> Solution:

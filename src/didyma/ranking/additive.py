@@ -326,8 +326,6 @@ class AdditiveSVMRanker(SVMRanker):
             raise DataError(problem, field="interactions")
         self._categories = ()  # workers refuse them
         nominal, signs = self._nominal(), self._signs()
-        if signs.any() and self._bound() == "ramp":
-            raise DataError("monotone columns need bound='hinge' on a cluster", field="bound")
         values = categories(workers, nominal)
         sample = sample_of(workers, SAMPLE)
         bins = Bins.of(
@@ -340,8 +338,7 @@ class AdditiveSVMRanker(SVMRanker):
         self.C_ = USUAL_C * self._factor() if self.C is None else check_C(self.C)
         self.line_ = self._lines()[0]
         design = self._shrunk(bins.empty)
-        feasible = design.feasible if signs.any() else None
-        return design.shape[1], feasible, self._design_evaluation(evaluation)
+        return design.shape[1], design.weight_signs, self._design_evaluation(evaluation)
 
     def _interactions(self) -> Any:
         n_pairs: Any = self.interactions
@@ -456,9 +453,10 @@ class AdditiveSVMRanker(SVMRanker):
                     field=parameter,
                 )
             signs[places] = sign
-        if signs.any() and self.solver != "bcfw":
+        if signs.any() and not self._solver().takes_signs:
             raise DataError(
-                f"monotone columns need solver='bcfw', found {self.solver!r}", field="solver"
+                f"monotone columns need solver='bcfw' or 'one-slack', found {self.solver!r}",
+                field="solver",
             )
         return signs
 

@@ -18,6 +18,7 @@ from didyma._core.rows import BinnedRows, assign_bins
 from didyma.data.matrix import Matrix, dense
 from didyma.errors import DataError
 from didyma.execution import Executor, serial
+from didyma.learning.problem import clipped
 from didyma.values import aligned, is_whole
 
 Vector = NDArray[np.float64]
@@ -153,13 +154,18 @@ class Binned:
         means[-1] = np.where(counts[-1] > 0, means[-1], values.mean(axis=0))
         return self.weights(means)
 
+    @property
+    def weight_signs(self) -> Vector | None:
+        """The sign that each weight must have, 0 if any, or None if no column asks for one."""
+        if self.signs is None:
+            return None
+        signs = np.tile(self.signs.astype(np.float64), (self.shape[1] // len(self.running), 1))
+        signs[-1] = 0.0  # of missing values
+        return signs.ravel()
+
     def feasible(self, w: Vector) -> Vector:
         """The nearest weights that have the signs which are asked for."""
-        if self.signs is None:
-            return w
-        steps = w.reshape(-1, len(self.running)).copy()
-        steps[:-1][steps[:-1] * self.signs < 0] = 0.0
-        return steps.ravel()
+        return clipped(w, self.weight_signs)
 
     def counts(self) -> Vector:
         """How many rows each bin of each column has, (height, n_columns)."""

@@ -78,7 +78,7 @@ def sharded_fitter(
     evaluation: EvalSets,
 ) -> tuple[Fitter, EvalSets]:
     """`SVMRanker._fitter` over shards, and the rows to evaluate on as `_design` makes them."""
-    n_features, feasible, evaluation = ranker._design_shards(workers, evaluation)
+    n_features, signs, evaluation = ranker._design_shards(workers, evaluation)
     sent = for_worker(ranker, n_jobs)
 
     def pose(problem: Any, *loss_and_map: Any) -> ShardedProblem:
@@ -86,7 +86,7 @@ def sharded_fitter(
         kind = ShardedLatentProblem if ramp else ShardedProblem
         shards = workers if ramp or ranker._bound() == "hinge" else workers.branch()
         make = partial(_problem_of_rows, sent, problem, *loss_and_map)
-        return sharded(kind, shards, weights, make, n_features, feasible)
+        return sharded(kind, shards, weights, make, n_features, signs)
 
     return ranker._fitter(pose, ShardedHinge, ShardedRamp), evaluation
 
@@ -151,7 +151,7 @@ def sharded(
     weights: NDArray[np.float64],
     make: Any,
     n_features: int,
-    feasible: Any = None,
+    signs: NDArray[np.float64] | None = None,
 ) -> AnyShardedProblem:
     """The sum of the problems that ``make(lists)`` makes of each shard's lists.
 
@@ -163,7 +163,7 @@ def sharded(
     if len(chosen) > 1:
         workers.follow(partial(_with_problem, partial(make, grades="thresholds")), SOLVE)
         chosen = {"thresholds"}
-    return kind(workers, n_features, weights, grades=next(iter(chosen), None), feasible=feasible)
+    return kind(workers, n_features, weights, grades=next(iter(chosen), None), weight_signs=signs)
 
 
 class ShardedHinge(HingeFitter):

@@ -81,7 +81,7 @@ class RankingProblem:
         self._files = MappedFiles(X)
         self.n_rows = X.shape[0]
         self._binned = X if isinstance(X, Binned) else None
-        self.constrained = self._binned is not None and self._binned.signs is not None
+        self.weight_signs = None if self._binned is None else self._binned.weight_signs
         self._rows, self._starts, self._counts = rows, stored[1], counts
         n_values = _count_values(X, rows)
         self.cut_cost = n_values / max(1, self.n_examples * self.n_features)
@@ -148,11 +148,6 @@ class RankingProblem:
         """What binned rows are scored by: the value of each bin, flat."""
         assert self._binned is not None
         return self._binned.tables(w).ravel()
-
-    def feasible(self, w: Vector) -> Vector:
-        """The nearest weights that binned rows allow."""
-        assert self._binned is not None
-        return self._binned.feasible(w)
 
     def sweep(self, order: NDArray[np.int64], *dual: Vector, thorough: bool) -> None:
         """Visit the queries of ``order`` in the space of their rows, which are binned."""
