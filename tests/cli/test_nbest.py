@@ -194,7 +194,7 @@ def test_settings_become_parameters(run: Run, tmp_path: Path) -> None:
 
 def test_a_choice_at_the_end_of_the_defaults_is_told_and_goes_on(run: Run, tmp_path: Path) -> None:
     heard = run(
-        *("nbest", "fit", TRAIN, "--dev", DEV, "--model-type", "svm", "--json"),
+        *("nbest", "fit", DEV, "--dev", TEST, "--model-type", "svm", "--json"),
         *("-o", tmp_path / "m"),
     )
     tried = [row["C"] for row in json.loads(heard.stdout)["tuning"]]
