@@ -13,7 +13,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
-from functools import cache, wraps
+from functools import cache, lru_cache, wraps
 from importlib import import_module
 from typing import Any, ClassVar, Self
 
@@ -245,7 +245,14 @@ def check_random_state(random_state: Any) -> np.random.RandomState:
 
 def seed_of(random_state: Any) -> int:
     """A seed for NumPy's newer generators."""
+    if type(random_state) is int:
+        return _seed_of_whole(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+@lru_cache(maxsize=16)
+def _seed_of_whole(number: int) -> int:
+    return int(check_random_state(number).randint(2**31 - 1))
 
 
 def warn_of_convergence(message: str) -> None:

@@ -20,7 +20,7 @@ from didyma.ranking import problem as ranking
 N_QUERIES, N_ROWS, N_FEATURES = 300, 100, 136
 CONSTANTS = (  # what does not grow with the data, and would be much beside these few
     *((bcfw, "FREE_MEMORY", 0), (bins, "SAMPLE", 500), (bins, "CELLS", 64)),
-    *((monitor, "FEW", 5), (monitor, "SAMPLE", 5), (ranking, "ROWS", 4096)),
+    *((monitor, "LOOKS", ((5, 1.0),)), (ranking, "ROWS", 4096)),
 )
 
 

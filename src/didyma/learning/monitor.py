@@ -124,8 +124,8 @@ def _measure(lists: Lists, measure: str) -> tuple[str, Callable[[Vector], float]
     return str(judged), lambda w: evaluator(linear_scores(lists.X, w)).mean(judged)
 
 
-SAMPLE = 100  # queries that tell whether a ranking is better than none ...
-FEW, CLEARLY = 10, 4.0  # ... unless a few already do, by so many standard errors
+# So many queries tell whether a ranking is better than none, by so many standard errors.
+LOOKS = ((30, 3.0), (100, 1.0))
 
 
 def concordance(scores: Vector, relevant: NDArray[np.bool_], starts: NDArray[np.int64]) -> Vector:
@@ -194,7 +194,7 @@ def _by_chance(
     if len(usable) == 0:
         return ""
     mean = 0.0
-    for most, errors in ((FEW, CLEARLY), (SAMPLE, 1.0)):
+    for most, errors in LOOKS:
         places = np.linspace(0, len(usable) - 1, min(most, len(usable))).astype(np.int64)
         queries = [groups.rows[groups.starts[q] : groups.starts[q + 1]] for q in usable[places]]
         rows = np.concatenate(queries)
