@@ -35,7 +35,7 @@ def run(scale: float = 1.0) -> list[Row]:
     binned = bins.transform(data.X)
     problem = RankingProblem(binned, data.y, data.groups, AveragePrecision(), n_jobs=1)
     w = RowBCFW().solve(problem, C).w
-    levels = bins.levelled(binned.bins).coarse(binned.bins)
+    levels = bins.levelled(binned.counts()).coarse(binned.bins)
     left, _ = problem.respond(problem.scores(w))
     allowed = np.ones(levels.shape[1], bool)
     work = {

@@ -25,13 +25,21 @@ def test_bins_count_the_edges_below() -> None:
             np.testing.assert_array_equal(bins.transform(values).bins, expected)
 
 
+def test_rows_of_each_bin_are_counted() -> None:
+    rows = RNG.normal(size=(50, 3))
+    rows[::7, 1] = np.nan
+    binned = Bins.of(rows, 8).transform(rows)
+    expected = [np.bincount(column, minlength=binned.height) for column in binned.bins.T]
+    np.testing.assert_array_equal(binned.counts(), np.transpose(expected))
+
+
 def test_crossed_columns_are_cells_of_levels() -> None:
     rows = RNG.normal(size=(180, 5))
     rows[::5, 3] = np.nan
     rows[:, 4] = RNG.integers(3, size=len(rows))
     bins = Bins.of(rows, 16, nominal=np.arange(5) == 4)
     main = bins.transform(rows)
-    bins = bins.levelled(main.bins).crossed(np.array([[0, 3], [4, 1]]))
+    bins = bins.levelled(main.counts()).crossed(np.array([[0, 3], [4, 1]]))
     found = bins.transform(rows)
     np.testing.assert_array_equal(found.bins, bins.added(main).bins)
     for k, (first, second) in enumerate(bins.pairs, 5):
@@ -49,8 +57,8 @@ def test_levels_are_finer_towards_both_ends() -> None:
     """Of many values; a few have a level each."""
     rows = np.column_stack([np.arange(1000.0), np.arange(1000) % 5, np.arange(1000) % 2 == 0])
     bins = Bins.of(rows, 64)
-    main = bins.transform(rows).bins
-    levels = bins.levelled(main).levels
+    binned = bins.transform(rows)
+    main, levels = binned.bins, bins.levelled(binned.counts()).levels
     sizes = np.bincount(levels[0][main[:, 0]])[1:]
     assert len(sizes) == 8
     assert np.all(np.diff(sizes[:4]) > 0)

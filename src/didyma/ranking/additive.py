@@ -223,10 +223,10 @@ class AdditiveSVMRanker(SVMRanker):
         self._remember(bins, binned)
         design = train.with_items(binned)
         self.C_, self.line_ = self._settings(design)
-        if len(pairs := self._pairs(bins, design, former)):
-            bins = bins.levelled(binned.bins).crossed(pairs)
-            binned = bins.added(binned)
-            self._remember(bins, binned)
+        crossed = self._crossed(bins, design, former)
+        if len(crossed.pairs):
+            binned = crossed.added(binned)
+            self._remember(crossed, binned)
         return train.with_items(self._shrunk(binned)), self._design_evaluation(evaluation)
 
     def _design_evaluation(self, evaluation: EvalSets) -> EvalSets:
@@ -348,21 +348,22 @@ class AdditiveSVMRanker(SVMRanker):
             )
         return n_pairs
 
-    def _pairs(
-        self, bins: Bins, design: Lists, former: NDArray[np.int64] | None
-    ) -> NDArray[np.int64]:
-        """The pairs of columns to cross: "auto" keeps those of a former fit that goes on."""
+    def _crossed(self, bins: Bins, design: Lists, former: NDArray[np.int64] | None) -> Bins:
+        """The bins with pairs of columns: "auto" keeps those of a former fit that goes on."""
         n_pairs, binned = self._interactions(), cast("Any", design.X)
+        if n_pairs == 0:
+            return bins
+        levelled = bins.levelled(binned.counts())
         if n_pairs == "auto" and former is not None:
-            return former[(former < len(bins.edges)).all(axis=1)]
-        bins = bins.levelled(binned.bins)
+            return levelled.crossed(former[(former < len(bins.edges)).all(axis=1)])
         if n_pairs == "auto":
             few = len(bins.edges) <= MOST_COLUMNS
-            n_pairs = self._choose_number(bins, design) if few else 0
+            n_pairs = self._choose_number(levelled, design) if few else 0
         if n_pairs == 0:
-            return bins.pairs
+            return bins
         plain = self._fitter_of(design)
-        return self._promising(bins, binned, plain, self._weights(plain))[:n_pairs]
+        pairs = self._promising(levelled, binned, plain, self._weights(plain))
+        return levelled.crossed(pairs[:n_pairs])
 
     def _choose_number(self, bins: Bins, design: Lists) -> int:
         """The least number of pairs that the best one is not clearly ahead of.

@@ -169,9 +169,10 @@ class Binned:
 
     def counts(self) -> Vector:
         """How many rows each bin of each column has, (height, n_columns)."""
-        table = np.empty((self.height, self.bins.shape[1]))
-        for j, column in enumerate(self.bins.T):
-            table[:, j] = np.bincount(column, minlength=self.height)
+        n_rows, table = len(self.bins), np.zeros((self.height, len(self.running)))
+        plain = Binned(self.bins, self.height, np.zeros_like(self.running))
+        plain.rows.combine(np.arange(n_rows), np.ones(n_rows), table[1:].ravel())
+        table[0] = n_rows - table[1:].sum(axis=0)
         return table
 
 
@@ -314,19 +315,18 @@ class Bins:
         units = np.tile(np.repeat([1.0, UNIT], [n, n_pairs]), (self.height, 1))
         return Binned(bins, self.height, running, units, signs if signs.any() else None)
 
-    def levelled(self, bins: NDArray[np.uint8]) -> Bins:
+    def levelled(self, counts: Vector) -> Bins:
         """The same with ``levels`` that are finer towards the ends of a column.
 
         Products are large there. With the rows as an angle, of which a share of sin² comes first,
         levels are even. Missing values, where there are any, are a level of their own, and so are
-        the most frequent categories.
+        the most frequent categories. ``counts`` are `Binned.counts`.
         """
         levels = np.zeros_like(self.levels)
-        for j in range(len(self.edges)):
-            counts = np.bincount(bins[:, j], minlength=self.height)
-            missing = int(counts[-1] > 0)
+        for j, column in enumerate(counts.T[: len(self.edges)]):
+            missing = int(column[-1] > 0)
             levels[j, -1] = LEVELS * missing
-            levels[j, :-1] = _levels(counts[:-1], LEVELS - missing, bool(self.nominal[j]))
+            levels[j, :-1] = _levels(column[:-1], LEVELS - missing, bool(self.nominal[j]))
         return replace(self, levels=levels)
 
     def coarse(self, bins: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -356,7 +356,7 @@ class Bins:
         return self._binned(bins)
 
 
-def _levels(counts: NDArray[np.int64], n_levels: int, nominal: bool) -> NDArray[np.uint8]:
+def _levels(counts: Vector, n_levels: int, nominal: bool) -> NDArray[np.uint8]:
     """A level from 1 to n_levels for each bin, 0 for a category that was never seen."""
     if nominal:
         rank = np.empty(len(counts), np.int64)
