@@ -386,7 +386,10 @@ def step_scores(bins: NDArray[np.uint8], tables: NDArray[np.float64]) -> Vector:
 def _normal(share: Vector) -> Vector:
     from statistics import NormalDist  # which takes a while to import, but less than SciPy
 
-    return np.asarray(np.vectorize(NormalDist().inv_cdf)(share) / np.sqrt(12.0))
+    # Bins have as many rows, so that most shares are equal.
+    values, places = np.unique(share, return_inverse=True)
+    quantiles = np.array(list(map(NormalDist().inv_cdf, values)))
+    return (quantiles / np.sqrt(12.0))[places].reshape(share.shape)
 
 
 # What a line is straight over: the share of rows below, or a normal variable of that quantile, for

@@ -18,7 +18,8 @@ from didyma.execution import Executor, serial
 
 COARSE = 4  # levels of each column of a table
 SAMPLE = 16384  # rows by which the cells of tables are counted
-SHARDS, MEMORY = 8, 2**27  # at most so many, and so many bytes, of sums of their own
+# Shards of rows with sums of their own: at most so many, and so many bytes, each of so many rows.
+SHARDS, MEMORY, ROWS = 8, 2**27, 2048
 ROUNDS = 10  # of fitting rows and columns in turns
 
 Array = NDArray[np.float64]
@@ -46,7 +47,8 @@ def rank_pairs(
     sample = np.sort(np.random.default_rng(0).permutation(len(levels))[:SAMPLE])
     counts = _cross(chosen, sample, np.ones(len(levels)), execute) * (len(levels) / len(sample))
     first, second = np.triu_indices(len(columns), 1)
-    energy = _energy(sums[first, :, second], counts[first, :, second])
+    tables = (each[first, :, second].transpose(1, 2, 0) for each in (sums, counts))
+    energy = _energy(*map(np.ascontiguousarray, tables))
     order = np.argsort(-energy, kind="stable")
     pairs = np.column_stack([columns[first], columns[second]])[order]
     return pairs, energy[order]
@@ -63,17 +65,20 @@ def _cross(
         cross(levels, chosen, coefficients[chosen], COARSE, part.reshape(-1))
         return part
 
-    shards = min(SHARDS, max(1, MEMORY // (8 * (n * COARSE) ** 2)))
+    shards = max(1, min(SHARDS, MEMORY // (8 * (n * COARSE) ** 2), len(rows) // ROWS))
     edges = np.linspace(0, len(rows), shards + 1).astype(int).tolist()
     return reduce(np.add, execute(add, list(pairwise(edges))))
 
 
 def _energy(sums: Array, counts: Array) -> Array:
-    """Σ of squares between the cells of each table that no sum of rows and columns explains."""
+    """Σ of squares between the cells of each table that no sum of rows and columns explains.
+
+    Tables are (level, level, pair).
+    """
     counts = np.maximum(counts, 1.0)
-    rest, totals = sums / counts, {axis: counts.sum(axis, keepdims=True) for axis in (1, 2)}
+    rest, totals = sums / counts, {axis: counts.sum(axis, keepdims=True) for axis in (0, 1)}
     for _ in range(ROUNDS):
         for axis, total in totals.items():
             rest -= (counts * rest).sum(axis, keepdims=True) / total
-    energy: Array = (counts * rest**2).sum(axis=(1, 2))
+    energy: Array = (counts * rest**2).sum(axis=(0, 1))
     return energy
