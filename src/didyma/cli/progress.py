@@ -37,8 +37,9 @@ class _Reporter:
         self.C = math.nan
 
     def __call__(self, progress: Progress) -> None:
-        # It may be a stage on the way, or chosen by the ranker.
-        C = next((C for C in self._Cs if C >= progress.C), progress.C)
+        # What is not certified may be a stage on the way to a larger C.
+        Cs = () if progress.certified else self._Cs
+        C = next((C for C in Cs if C >= progress.C), progress.C)
         self.first, self.C = C != self.C, C
         done = self.tol is not None and progress.certified and progress.relative_gap <= self.tol
         if self.due(progress, done):
