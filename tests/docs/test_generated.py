@@ -29,6 +29,25 @@ def test_the_missed_targets_are_those_of_the_tables() -> None:
     assert f"\n{build['missed']()}\n" in found, "run: python docs/build.py missed"
 
 
+def test_the_speeds_are_those_of_the_tables() -> None:
+    build = runpy.run_path(str(ROOT / "docs" / "build.py"))
+    assert f"\n{build['speed']()}\n" in (ROOT / "README.md").read_text(), "run: docs/build.py speed"
+
+
+def test_rerankers_compare_as_their_page_says() -> None:
+    """About: on another processor some lists may be decided otherwise."""
+    build = runpy.run_path(str(ROOT / "docs" / "build.py"))
+    shown = _losses((ROOT / "docs" / "nbest.md").read_text().partition("<!-- compare -->")[2])
+    assert shown == pytest.approx(_losses(build["comparison"]()), abs=0.05), (
+        "run: docs/build.py nbest"
+    )
+
+
+def _losses(text: str) -> dict[str, float]:
+    lines = text.partition("```text\n")[2].partition("loss:")[0].splitlines()[1:]
+    return {name: float(loss) for name, loss, *_ in map(str.split, lines)}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_section_has_one_beginning_and_one_end(page: Path) -> None:
     text = page.read_text()
