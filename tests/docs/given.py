@@ -95,6 +95,7 @@ def by_default(kind: type, **values: Any) -> Iterator[None]:
         yield
     finally:
         defaults |= before
+        kind._parameters_of_class.cache_clear()  # type: ignore[attr-defined]
 
 
 def additive(session: Session) -> Given:
