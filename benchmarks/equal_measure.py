@@ -60,7 +60,7 @@ def run(scale: float = 1.0, folder: Path = DATA) -> list[Row]:
         warnings.filterwarnings("ignore", ".*queries have rows of one class only")
         for title, split in splits(scale, folder):
             if split is None:
-                rows.append(Row.absent(f"{title} (not in {folder.parent.name}/{folder.name})"))
+                rows.append(absent(title, folder))
             else:
                 rows += [*compare(title, take_turns(split, trees), trees)]
     return rows
@@ -76,8 +76,17 @@ def splits(scale: float, folder: Path) -> Iterator[tuple[str, Split | None]]:
     parts = (synthetic.interacting(size, 0.5, seed=seed) for seed, size in enumerate((n, n // 2)))
     yield "half the signal in pairs", (next(parts), next(parts))
     if scale >= 1:
-        for title, (name, read) in READERS.items():
-            yield title, read(folder / name) if (folder / name).is_dir() else None
+        yield from collections(folder)
+
+
+def collections(folder: Path = DATA) -> Iterator[tuple[str, Split | None]]:
+    """The real ones."""
+    for title, (name, read) in READERS.items():
+        yield title, read(folder / name) if (folder / name).is_dir() else None
+
+
+def absent(title: str, folder: Path = DATA) -> Row:
+    return Row.absent(f"{title} (not in {folder.parent.name}/{folder.name})")
 
 
 def read_letor(folder: Path, scaled: bool) -> Split:

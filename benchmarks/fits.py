@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import synthetic
-from benchmarks.equal_measure import DATA, READERS
+from benchmarks.equal_measure import absent, collections
 from benchmarks.row import Row
 from benchmarks.timing import blas_threads, interleave, products, stopwatch
 from didyma.data.lists import Lists
@@ -26,7 +26,7 @@ from didyma.ranking.problem import RankingProblem
 from didyma.ranking.svm import SVMRanker
 
 C = 100.0
-RAMP_C = 300.0  # by default
+RAMP_C = SVMRanker("ndcg@10").weight()  # by default
 PATH, RAMP_PATH = np.geomspace(0.5, C, 8), np.geomspace(0.1 * RAMP_C, RAMP_C, 8)
 TIMES, TIMES_REAL = 5, 15
 ROUNDS = 3  # of what only informs
@@ -45,11 +45,8 @@ def run(scale: float = 1.0) -> list[Row]:
             limit, *ratios = _estimator(name, data, TIMES)
             rows += [Row.at_most(limit.name, limit.value, limit.unit, most), *ratios]
             rows += _solvers(name, data, others)
-        for name, (folder, read) in READERS.items() if scale >= 1 else ():
-            if (DATA / folder).is_dir():
-                rows += _estimator(name, read(DATA / folder)[0], TIMES_REAL)
-            else:
-                rows.append(Row.absent(f"{name} (not in {DATA.parent.name}/{DATA.name})"))
+        for name, split in collections() if scale >= 1 else ():
+            rows += [absent(name)] if split is None else _estimator(name, split[0], TIMES_REAL)
     return rows
 
 

@@ -42,7 +42,7 @@ UNUSED = 50  # a cut that was inactive for so many solutions is forgotten
 TRIALS = 20  # oracle calls per line search, at most
 PRECISION = 0.1  # relative width of the last bracket
 TOWARDS_MODEL = 0.1  # cuts are made a little beyond the best point, towards the model's minimiser
-NEWTON, SETTLED = 100, 1e-12  # steps where weights have signs, and a relative gap that ends them
+NEWTON = 100  # steps where weights have signs, at most
 SHORT = 0.5  # a step that ends where P clips other weights than at its beginning
 LEAST, PATIENCE = 1e-9, 10  # relative progress that counts, iterations without any before the end
 
@@ -117,12 +117,17 @@ class CutPool(Stateful):
 
     def minimise(self, scale: float, offsets: Vector) -> Cut:
         """The mean cut under the optimal weights, for columns ``scale · g_k`` and these offsets."""
-        gram = scale**2 * self.gram
-        if not np.isfinite(gram).all():
-            raise overflow(scale)
+        gram = self._scaled(scale)
         return self._remember(
             minimise_over_columns(gram, np.ascontiguousarray(offsets), start=self.solution)
         )
+
+    def _scaled(self, scale: float) -> Vector:
+        """The Gram matrix of the columns ``scale · g_k``."""
+        gram: Vector = scale**2 * self.gram
+        if not np.isfinite(gram).all():
+            raise overflow(scale)
+        return gram
 
     def _remember(self, solution: Projection) -> Cut:
         """The mean cut under these weights, from which the next search begins."""
@@ -146,11 +151,10 @@ class CutPool(Stateful):
         """The mean cut under the weights y that maximise C b·y − ½‖P(v)‖², v = −C Σ_k y_k g_k.
 
         Newton's method: the dual is quadratic where P clips the same coordinates, whose maximum is
-        the end of a line that is searched exactly.
+        the end of a line that is searched exactly. Should steps run out, any y bounds J from below.
         """
+        self._scaled(C)  # refuses a C that overflows
         columns, gains = -C * self.directions, C * self.losses
-        if not np.isfinite(C**2 * self.gram).all():
-            raise overflow(C)
         y = np.zeros(len(gains))
         if self.solution is None:
             y[0] = 1.0

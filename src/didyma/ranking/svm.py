@@ -182,7 +182,7 @@ class SVMRanker(StartedRanker):
         return X
 
     def _design_shards(self, workers: Any, evaluation: EvalSets) -> tuple[int, Any, EvalSets]:
-        """`_design` over shards: the number of weights, and the projection onto those allowed."""
+        """`_design` over shards: the number of weights, and the signs that they must have."""
         return self.n_features_in_, None, evaluation
 
     def _design(self, train: Lists, evaluation: EvalSets) -> tuple[Lists, EvalSets]:
