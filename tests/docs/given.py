@@ -26,6 +26,7 @@ from sklearn import config_context
 
 import didyma
 from didyma.data import formats
+from didyma.protocol import Estimator
 from tests.applications.clicks.test_command import write_log
 from tests.applications.coreference.test_command import tale
 from tests.applications.motif.conftest import write as write_fasta
@@ -95,7 +96,8 @@ def by_default(kind: type, **values: Any) -> Iterator[None]:
         yield
     finally:
         defaults |= before
-        kind._parameters_of_class.cache_clear()  # type: ignore[attr-defined]
+        if issubclass(kind, Estimator):  # which remembers its defaults
+            kind._parameters_of_class.cache_clear()  # type: ignore[attr-defined]
 
 
 def additive(session: Session) -> Given:
