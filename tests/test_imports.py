@@ -27,7 +27,7 @@ PACKAGE = Path(didyma.__file__).parent
 LAYERS = [
     {"__init__"},
     {"_core", "errors", "lazy", "values"},
-    {"files", "execution"},
+    {"files", "execution", "parameters"},
     {"stateful"},
     {"checkpoints"},
     {"structures"},

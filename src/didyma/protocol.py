@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from didyma.data.matrix import is_sparse
 from didyma.errors import warn
+from didyma.parameters import check_parameter
 
 __all__ = [
     "Estimator",
@@ -134,6 +135,11 @@ class Estimator:
         for outer, values in inner.items():
             getattr(self, outer).set_params(**values)
         return self
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that cannot be; `fit` does so before it looks at the data."""
+        for name in self._get_param_names():
+            check_parameter(name, getattr(self, name))
 
     def __repr__(self) -> str:
         changed = (

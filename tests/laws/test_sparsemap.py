@@ -496,8 +496,8 @@ def test_single_precision_comes_back_as_it_came():
         ({"scores": np.zeros((2, 3)), "lengths": [1.0, 2.0]}, "lengths: expected 2 integers"),
         ({"scores": np.zeros(3), "transitions": np.zeros(3)}, "transitions: Choice has no such"),
         ({"scores": np.zeros(3), "temperature": 0.0}, "temperature: expected a positive"),
-        ({"scores": np.zeros(3), "max_iter": 0}, "max_iter: expected at least 1"),
-        ({"scores": np.zeros(3), "tol": -1.0}, "tol: expected a number from 0 up"),
+        ({"scores": np.zeros(3), "max_iter": 0}, "max_iter: expected a whole number from 1 on"),
+        ({"scores": np.zeros(3), "tol": -1.0}, "tol: expected a number from 0 on"),
         (
             {"scores": np.zeros((2, 3)), "warm_start": [None]},
             "warm_start: expected one distribution per",

@@ -90,7 +90,7 @@ def test_names_are_kept_in_an_array() -> None:
         ({"kind": "stems"}, "kind: expected one of 'suffixes', 'n-grams', 'characters'"),
         ({"lengths": ()}, "lengths: expected lengths from 1 up"),
         ({"lengths": (0, 1)}, "lengths: expected lengths from 1 up"),
-        ({"min_count": 0}, "min_count: expected 1 or more"),
+        ({"min_count": 0}, "min_count: expected a whole number from 1 on"),
     ],
 )
 def test_parameters_are_checked(parameters: dict, problem: str) -> None:

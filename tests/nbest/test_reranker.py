@@ -338,7 +338,7 @@ def test_views_and_features_can_be_chosen() -> None:
         ({"input_view": "stems"}, "input_view: expected one of"),
         ({"loss": "bleu"}, "loss: expected one of"),
         ({"output_view": "vectors"}, "vectors: expected vectors"),
-        ({"min_count": 0}, "min_count: expected 1 or more"),
+        ({"min_count": 0}, "min_count: expected a whole number from 1 on"),
     ],
 )
 def test_parameters_are_checked(parameters: dict, problem: str) -> None:

@@ -364,7 +364,7 @@ def test_repr():
             {"reduction": "average"},
             "reduction: expected one of 'mean', 'sum', 'none', found 'average'",
         ),
-        ({"margin": -1.0}, "margin: expected a number from 0 up, found -1.0"),
+        ({"margin": -1.0}, "margin: expected a number from 0 on, and finite, found -1.0"),
         ({"temperature": 0.0}, "temperature: expected a positive number, found 0.0"),
     ],
 )

@@ -112,7 +112,7 @@ def test_names_tell_thresholds_apart() -> None:
     ("parameters", "message"),
     [
         ({"strategy": "uniform"}, "strategy: expected one of quantile, even, geometric, unit"),
-        ({"n_thresholds": 0}, "n_thresholds: expected at least 1"),
+        ({"n_thresholds": 0}, "n_thresholds: expected a whole number from 1 on"),
     ],
 )
 def test_bad_parameters(parameters: dict[str, Any], message: str) -> None:

@@ -179,7 +179,7 @@ def test_restarts_and_ties_keep_the_best_and_say_so() -> None:
         assert result.value == min(result.values) == ranker.objective_trace_[-1]
         assert (len(result.values), result.kept) == (n_restarts, np.argmin(result.values))
         assert np.all(np.diff(ranker.objective_trace_) <= 0.0)
-    with pytest.raises(DataError, match="n_restarts: expected at least 1, found 0"):
+    with pytest.raises(DataError, match="n_restarts: expected a whole number from 1 on, found 0"):
         LatentSVMRanker(n_restarts=0).fit(X, Y, qid=QID)
 
 
@@ -210,7 +210,7 @@ def test_one_warning_when_rounds_run_out() -> None:
     [
         (LatentPerceptronRanker(C=0.0), "C: expected a positive number"),
         (LatentPerceptronRanker(C=np.inf), "C: expected a positive number"),
-        (LatentPerceptronRanker(epochs=0), "epochs: expected at least 1"),
+        (LatentPerceptronRanker(epochs=0), "epochs: expected a whole number from 1 on"),
         (LatentPerceptronRanker(inference="sort"), "'exact' or 'greedy', found 'sort'"),
         (LatentPerceptronRanker(weights=(0.1, 0.5)), "non-increasing"),
         (LatentPerceptronRanker("rr", inference="greedy"), "average precision only"),

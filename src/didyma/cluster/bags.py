@@ -38,7 +38,7 @@ def predict(learner: Any, examples: Any) -> Any:
 
 def score(learner: Any, examples: Any, labels: Any) -> float:
     """Outputs are inferred where the examples are, and judged here."""
-    learner._check_restored()
+    learner._check_parameters()
     measure: float = learner._measured(labels.compute(), learner.predict(examples).compute())
     return measure
 

@@ -72,6 +72,8 @@ def parse(measure: str | Measure) -> Measure:
     """
     if isinstance(measure, Measure):
         return _checked(measure, str(measure))
+    if not isinstance(measure, str):
+        raise _unreadable(measure)
     match = _FORM.fullmatch(measure.strip())
     if match is None:
         raise _unreadable(measure)
@@ -148,7 +150,7 @@ def _is_gain(gain: object) -> bool:
     return isinstance(gain, (int, float)) and 0 <= gain < float("inf")
 
 
-def _unreadable(measure: str) -> DataError:
+def _unreadable(measure: object) -> DataError:
     return DataError(
         f"cannot read measure {measure!r}; expected a form as nDCG@10 or AP(rel=2)@100"
     )

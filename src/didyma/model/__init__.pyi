@@ -2,7 +2,6 @@ from didyma.model.codec import Serialisable as Serialisable
 from didyma.model.codec import State as State
 from didyma.model.codec import under as under
 from didyma.model.container import ModelVersion as ModelVersion
-from didyma.model.fields import Lost as Lost
 from didyma.model.fields import Saved as Saved
 from didyma.model.fields import summary_of as summary_of
 from didyma.model.predictor import Model as Model

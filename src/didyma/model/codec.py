@@ -17,7 +17,6 @@ from didyma.errors import DataError
 from didyma.model.fields import (
     REQUIRED,
     Field,
-    Lost,
     called,
     check_parameters,
     checked_plain,
@@ -29,6 +28,7 @@ from didyma.model.fields import (
     tuples,
 )
 from didyma.model.registry import CLASSES, class_of, declaration, is_own, name_of
+from didyma.parameters import Lost
 from didyma.values import is_whole
 
 Record: TypeAlias = dict[str, Any]

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
+from didyma.parameters import Lost
 from didyma.protocol import Estimator
 from didyma.values import is_whole
 
@@ -270,16 +271,6 @@ READERS = {
     "didyma.ranking.feature_maps.FeatureMap": "didyma.ranking.feature_maps.parse_feature_map",
     "ir_measures.measures.base.Measure": "didyma.metrics.measures.parse",
 }
-
-
-class Lost:
-    """What stands for a parameter that a model file could not keep."""
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-
-    def __repr__(self) -> str:
-        return f"<{self.what}, which the model file does not hold>"
 
 
 def called(value: Any) -> str:

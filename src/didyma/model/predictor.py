@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from didyma import __version__
 from didyma.data.lists import Lists
 from didyma.data.matrix import Columns, Matrix
-from didyma.errors import DataError, ModelFileError
+from didyma.errors import ModelFileError
 from didyma.lazy import cached_property
 from didyma.learning.scoring import BLOCK, SCALERS, learn_scaling
 from didyma.model.codec import (
@@ -40,7 +40,7 @@ from didyma.model.container import (
     read_container,
     write_container,
 )
-from didyma.model.fields import Lost, summary_of, tuples
+from didyma.model.fields import summary_of, tuples
 from didyma.model.registry import Trusted, check_trust, class_of, trusting
 from didyma.protocol import call_routed, check_is_fitted
 
@@ -406,16 +406,6 @@ class Savable:
         if not isinstance(loaded, cls):
             raise ModelFileError(f"{path}: holds a {type(loaded).__name__}, not a {cls.__name__}")
         return loaded
-
-    def _check_restored(self) -> None:
-        """Refuse to go on without parameters that were lost in a model file."""
-        for name, value in self.get_params(deep=False).items():  # type: ignore[attr-defined]
-            if isinstance(value, Lost):
-                raise DataError(
-                    f"was {value.what}, which the model file does not hold: set it, "
-                    f"set_params({name}=…)",
-                    field=name,
-                )
 
     def _check_state(self) -> None:
         """Raise ValueError if what a model file brought does not fit together; allocate nothing."""

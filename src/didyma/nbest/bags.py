@@ -26,6 +26,7 @@ from didyma.data.lists import Lists
 from didyma.errors import DataError, check_choice
 from didyma.model import Saved
 from didyma.nbest.formats import Input, Output, inputs_of, outputs_of
+from didyma.parameters import check_parameter
 from didyma.protocol import check_is_fitted
 from didyma.ranking.featuriser import LearnedFeatures
 
@@ -92,8 +93,7 @@ class FeatureColumns:
     @classmethod
     def count(cls, rows: Iterable[Iterable[str]], min_count: int = 1) -> Self:
         """The names that occur at least so often, in the order in which they first do."""
-        if min_count < 1:
-            raise DataError(f"expected 1 or more, found {min_count}", field="min_count")
+        check_parameter("min_count", min_count)
         counts = Counter(chain.from_iterable(rows))
         return cls(name for name, n in counts.items() if n >= min_count)
 
@@ -185,6 +185,7 @@ class Bag(LearnedFeatures):
 
     def fit(self, lists: Lists) -> Self:
         """Learn the features of the items."""
+        self._check_parameters()
         return self.learn(_texts(lists))
 
     def transform(self, lists: Lists) -> sp.csr_array:

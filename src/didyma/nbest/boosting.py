@@ -131,7 +131,9 @@ class BoostingReranker(Savable, Estimator):
             Held-out lists, by whose mean loss the number of rounds is chosen (the first of the
             best).
         """
-        self._check_parameters(eval_set)
+        self._check_parameters()
+        if self.patience is not None and eval_set is None:
+            raise DataError("expected an eval_set to watch", field="patience")
         lists = read_lists(candidates, losses, decoder_scores)
         if lists.losses is None:
             raise DataError("expected a loss for each candidate, found none", field="losses")
@@ -228,18 +230,6 @@ class BoostingReranker(Savable, Estimator):
         if lists.scores is None:
             raise DataError("expected them, as in fit; found none", field="decoder_scores")
         return lists, scores + self.decoder_weight_ * lists.scores
-
-    def _check_parameters(self, eval_set: Judged | None) -> None:
-        if self.n_rounds < 0:
-            raise DataError(f"expected 0 or more, found {self.n_rounds}", field="n_rounds")
-        if self.ridge is None and not self.smoothing > 0:
-            raise DataError(f"expected above 0, found {self.smoothing}", field="smoothing")
-        if self.ridge is not None and not self.ridge > 0:
-            raise DataError(f"expected above 0, or None, found {self.ridge}", field="ridge")
-        if self.patience is not None and self.patience < 1:
-            raise DataError(f"expected 1 or more, found {self.patience}", field="patience")
-        if self.patience is not None and eval_set is None:
-            raise DataError("expected an eval_set to watch", field="patience")
 
     def _read_held_out(self, eval_set: Judged, lists: Lists) -> Lists:
         if isinstance(eval_set, Lists):

@@ -149,6 +149,7 @@ class JointFeatures(LearnedFeatures):
 
     def fit(self, lists: Lists) -> Self:
         """Learn which features make a difference, and the deviation of numbers."""
+        self._check_parameters()
         check_choice(self.features, SETS, "features")
         outputs, lists = outputs_of(lists), lists.gathered()
         self.features_ = self.features

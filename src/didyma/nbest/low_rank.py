@@ -23,6 +23,7 @@ from didyma.nbest.projections import (
     RerankingProblem,
     similarities,
 )
+from didyma.parameters import check_parameter
 from didyma.protocol import Estimator, check_is_fitted, warn_of_convergence
 
 Vector = NDArray[np.float64]
@@ -385,37 +386,13 @@ class LowRankReranker(Savable, Estimator):
         return inputs, lists, single
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         for name, choices in (
             ("objective", OBJECTIVES),
             ("scale", ("mean", "sum")),
             ("solver", ("exact", "randomized")),
         ):
             check_choice(getattr(self, name), choices, name)
-        for name in ("tau", "lam", "n_components", "weight", "step", "max_iter", "tol", "rank"):
-            _check_parameter(name, getattr(self, name))
-
-
-# What each number may be: text, and test.
-NUMBERS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "tau": ("a number above 0, up to 1", lambda value: 0 < value <= 1),
-    "lam": ("a number from 0 to 1", lambda value: 0 <= value <= 1),
-    "n_components": ("an integer of 1 or more", lambda value: value >= 1 and value == int(value)),
-    "weight": ("None or a finite number", lambda value: value is None or np.isfinite(value)),
-    "step": ("a finite number of 0 or more", lambda value: 0 <= value < np.inf),
-    "max_iter": ("an integer of 1 or more", lambda value: value >= 1 and value == int(value)),
-    "tol": ("a number of 0 or more", lambda value: value >= 0),
-    "rank": ("an integer of 1 or more", lambda value: value >= 1 and value == int(value)),
-}
-
-
-def _check_parameter(name: str, value: Any) -> None:
-    expected, holds = NUMBERS[name]
-    try:
-        fine = bool(holds(value))
-    except (TypeError, ValueError, OverflowError):
-        fine = False
-    if not fine:
-        raise DataError(f"expected {expected}, found {value!r}", field=name)
 
 
 def _grid(name: str, values: Any) -> list[Any]:
@@ -424,7 +401,7 @@ def _grid(name: str, values: Any) -> list[Any]:
     if not grid:
         raise DataError("expected at least one value", field=name)
     for value in grid:
-        _check_parameter(name, value)
+        check_parameter(name, value)
     return grid
 
 

@@ -35,6 +35,7 @@ from didyma.nbest.formats.outputs import output_of, passage_of
 from didyma.nbest.joint import DECODER, JointFeatures
 from didyma.nbest.loss import deviation, label_best, least_losses, losses
 from didyma.nbest.low_rank import LowRankReranker
+from didyma.parameters import check_parameter
 from didyma.protocol import Estimator
 from didyma.ranking.explanation import FeatureContribution, MatchedSpan, PassageExplanation
 from didyma.ranking.featuriser import State, Windowed
@@ -176,6 +177,7 @@ class NBestReranker(Reranker, Estimator):
         Empty lists teach nothing and are left out, as are those whose candidates have all the same
         loss where a model learns an order only, that is, with joint features.
         """
+        self._check_parameters()
         grid = self._grid(eval_set is not None)
         judged = self._judged(lists)
         judged = judged.select_lists(np.flatnonzero(self._is_informative(judged)))
@@ -319,6 +321,8 @@ class NBestReranker(Reranker, Estimator):
                 raise DataError(
                     f"several values of {name} need held-out lists to choose by", field="eval_set"
                 )
+            for one in grid[name]:
+                check_parameter(name, one)
         return grid
 
     def _judged(self, lists: Lists) -> Lists:

@@ -8,7 +8,6 @@ Its gradient is what the model predicts minus the gold.
 
 from __future__ import annotations
 
-from math import isfinite
 from typing import Any
 
 import torch
@@ -18,6 +17,7 @@ from didyma.errors import DataError, check_choice
 from didyma.nn.autograd import conjugate, to_numpy
 from didyma.nn.layers import StructureModule
 from didyma.nn.objective import REGULARIZERS, Objective, hull_points
+from didyma.parameters import check_parameter
 from didyma.polytope.sparsemap import EXACT, SolverOptions
 from didyma.structure import Structure
 from didyma.structures.batches import check_positive
@@ -86,8 +86,7 @@ class FenchelYoungLoss(StructureModule):
         check_choice(regularizer, REGULARIZERS, "regularizer")
         check_choice(reduction, REDUCTIONS, "reduction")
         check_positive(temperature, "temperature")
-        if not (margin >= 0.0 and isfinite(margin)):
-            raise DataError(f"expected a number from 0 up, found {margin}", field="margin")
+        check_parameter("margin", margin)
         self.regularizer = regularizer
         self.margin = float(margin)
         self.reduction = reduction

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from didyma._core import polytope as core
 from didyma.errors import DataError, check_choice, warn
 from didyma.execution import n_threads
+from didyma.parameters import check_parameter
 from didyma.polytope.distributions import Distribution, Distributions
 from didyma.structure import Structure, require_structure
 from didyma.structures.batches import LARGEST, check_positive, impossible
@@ -108,10 +109,9 @@ class SolverOptions:
 
     def __post_init__(self) -> None:
         check_positive(self.temperature, "temperature")
-        if not self.tol >= 0.0:
-            raise DataError(f"expected a number from 0 up, found {self.tol}", field="tol")
-        if self.max_iter is not None and self.max_iter < 1:
-            raise DataError(f"expected at least 1, found {self.max_iter}", field="max_iter")
+        check_parameter("tol", self.tol)
+        if self.max_iter is not None:
+            check_parameter("max_iter", self.max_iter)
 
 
 DEFAULT = SolverOptions()

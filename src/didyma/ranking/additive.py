@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import product
-from numbers import Real
 from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
@@ -245,10 +244,6 @@ class AdditiveSVMRanker(SVMRanker):
         """Units and rises of `Binned` that make it so."""
         if line == NONE:
             return {}
-        if not (isinstance(self.roughness, Real) and 0.0 <= self.roughness < np.inf):
-            raise DataError(
-                f"expected a number from 0 on, found {self.roughness!r}", field="roughness"
-            )
         units, rises = shrinkage(self.bins_, self.mass_, self.roughness, line)
         return {"units": units, "rises": rises}
 

@@ -60,14 +60,13 @@ class ScoreBinner(Transformer):
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Choose the thresholds of each column of ``X``."""
+        self._check_parameters()
         scores = self._read(X, reset=True)
         if self.strategy not in STRATEGIES:
             raise DataError(
                 f"expected one of {', '.join(STRATEGIES)}, found {self.strategy!r}",
                 field="strategy",
             )
-        if self.n_thresholds < 1:
-            raise DataError(f"expected at least 1, found {self.n_thresholds}", field="n_thresholds")
         chosen = [np.unique(self._thresholds(f).astype(scores.dtype)) for f in scores.T]
         self.thresholds_ = np.concatenate(chosen)
         self.column_ = np.repeat(np.arange(len(chosen)), [len(k) for k in chosen])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from didyma.data.lists import Groups, Lists
 from didyma.data.matrix import Matrix, dense
-from didyma.errors import DataError
+from didyma.errors import DataError, check_choice
 from didyma.learning.monitor import EvalSets
 from didyma.learning.scoring import BLOCK
 from didyma.learning.solution import check_C, overflow, reached
@@ -121,6 +121,10 @@ class ClassificationRanker(_Classifier, LinearRanker):
     def _score_rows(self, X: Matrix) -> NDArray[np.float64]:
         return super()._score_rows(X) + self.intercept_
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice(self.loss, ("squared_hinge", "hinge"), "loss")
+
     def _fit(self, train: Lists, evaluation: EvalSets) -> None:
         from sklearn.svm import LinearSVC
 
@@ -159,11 +163,7 @@ class ClassificationRanker(_Classifier, LinearRanker):
         self, relevant: NDArray[np.bool_], weight: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         n_relevant, n_others = _both_classes(relevant, weight)
-        ratio = n_others / n_relevant if self.cost_ratio == "balanced" else self.cost_ratio
-        if isinstance(ratio, str) or not ratio > 0:
-            raise DataError(
-                f'expected "balanced" or a positive number, found {ratio!r}', field="cost_ratio"
-            )
+        ratio = n_others / n_relevant if self.cost_ratio == "balanced" else float(self.cost_ratio)
         unit = (n_relevant + n_others) / (ratio * n_relevant + n_others)
         return np.where(relevant, ratio * unit, unit)
 
@@ -276,8 +276,6 @@ class PolynomialRanker(_Classifier):
         """Rows to train on."""
         if self.n_candidates is None:
             return np.arange(len(relevant))
-        if self.n_candidates < 2:
-            raise DataError(f"expected at least 2, found {self.n_candidates}", field="n_candidates")
         draw = check_random_state(self.random_state).random_sample(len(relevant))
         order = np.lexsort((draw, ~relevant, groups.codes))
         place = np.arange(len(relevant)) - np.repeat(groups.starts[:-1], groups.sizes)
@@ -288,10 +286,6 @@ class PolynomialRanker(_Classifier):
 
     def _gamma(self, rows: Any, weight: NDArray[np.float64]) -> float:
         if self.gamma != "scale":
-            if isinstance(self.gamma, str) or not self.gamma > 0:
-                raise DataError(
-                    f'expected "scale" or a positive number, found {self.gamma!r}', field="gamma"
-                )
             return float(self.gamma)
         squares = rows.multiply(rows) if sp.issparse(rows) else rows * rows
         n = rows.shape[0] * rows.shape[1]

@@ -117,7 +117,7 @@ def reading(
     The ranker then knows the columns and how many queries there are. On exit the workers' state is
     released.
     """
-    ranker._check_restored()
+    ranker._check_parameters()
     warm = getattr(ranker, "warm_start", False) or None
     refuse_on_cluster(
         group=group, sample_weight=sample_weight, coef_init=coef_init, warm_start=warm

@@ -58,22 +58,23 @@ class Positional(FeatureMap):
     weights: str | Sequence[float] = "reciprocal"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.weights, str):
-            object.__setattr__(self, "weights", tuple(map(float, self.weights)))
-        if isinstance(self.weights, str):
-            if self.weights not in ("reciprocal", "discount"):
-                raise DataError(
-                    f"expected 'reciprocal', 'discount' or numbers, found {self.weights!r}",
-                    field="weights",
-                )
-        elif not self.weights or not np.all(np.abs(self.weights) <= LARGEST_WEIGHT):
+        if isinstance(self.weights, str) and self.weights in ("reciprocal", "discount"):
+            return
+        try:
+            numbers = () if isinstance(self.weights, str) else tuple(map(float, self.weights))
+        except (TypeError, ValueError):
+            numbers = ()
+        if not numbers:
             raise DataError(
-                f"expected at least one rank weight, none beyond {LARGEST_WEIGHT:g}",
+                f"expected 'reciprocal', 'discount' or numbers, found {self.weights!r}",
                 field="weights",
             )
-        elif np.any(np.diff(self.weights) > 0):
+        if not np.all(np.abs(numbers) <= LARGEST_WEIGHT):
+            raise DataError(f"expected no weight beyond {LARGEST_WEIGHT:g}", field="weights")
+        if np.any(np.diff(numbers) > 0):
             # Sorting within each class is optimal only then, and with it every oracle here.
             raise DataError("rank weights must be non-increasing", field="weights")
+        object.__setattr__(self, "weights", numbers)
 
     def weights_for(self, n: int) -> NDArray[np.float64]:
         """v_1..v_n; a sequence that is too short goes on with zeros."""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.checkpoints import remember
 from didyma.data.lists import Lists
-from didyma.errors import DataError, NothingLearnedWarning, check_choice
+from didyma.errors import NothingLearnedWarning, check_choice
 from didyma.learning.cccp import CCCP, LatentResult, best_of, inner_solver
 from didyma.learning.monitor import EvalSets, Monitor, gain_over_zero
 from didyma.learning.perceptron import Perceptron, PerceptronState
@@ -126,7 +126,7 @@ class LatentPerceptronRanker(_LatentRanker):
         Columns must stay the same. ``best_epoch_`` and ``n_queries_`` count on. A ranker that was
         loaded from a file goes on from its weights, and the mean of iterates begins anew.
         """
-        self._check_restored()
+        self._check_parameters()
         first = not hasattr(self, "coef_")
         calls, queries = (0, 0) if first else (self.best_epoch_, self.n_queries_)
         train = self._read_training(X, y, qid, group, sample_weight, reset=first)
@@ -166,8 +166,6 @@ class LatentPerceptronRanker(_LatentRanker):
 
     def _problem(self, train: Lists) -> LatentRankingProblem:
         self._check()
-        if self.epochs < 1:
-            raise DataError(f"expected at least 1, found {self.epochs}", field="epochs")
         return LatentRankingProblem(
             *(train.X, train.y, train.groups, self._loss(), Positional(self.weights)),
             inference="sort" if self.loss is None else self.inference,
@@ -308,8 +306,6 @@ class LatentSVMRanker(_LatentRanker):
         self._check()
         check_choice(self.positions, ("relevant", "all"), "positions")
         check_choice(self.start, ("classifier", "random"), "start")
-        if self.n_restarts < 1:
-            raise DataError(f"expected at least 1, found {self.n_restarts}", field="n_restarts")
         loss, feature_map = self._loss(), self.feature_map
         if feature_map is None:
             feature_map = TopMean(loss.k) if isinstance(loss, PrecisionAt) else Truncated()

@@ -102,7 +102,7 @@ class Ranker(Learner, Savable, Estimator):
         eval_names : sequence of str, optional
             Names of the sets in ``history_``: "valid_0", "valid_1" and so on if there are several.
         """
-        self._check_restored()
+        self._check_parameters()
         warn_of_halving()
         self._begin_at(coef_init)
         train = self._read_training(X, y, qid, group, sample_weight)
@@ -110,6 +110,16 @@ class Ranker(Learner, Savable, Estimator):
         self._fit(train, evaluation)
         self._check_learned(train)
         return self
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if (measure := getattr(self, "measure", None)) is not None:
+            from didyma.metrics import parse
+
+            try:
+                parse(measure)
+            except DataError as error:
+                raise DataError(error.problem, field="measure") from None
 
     def _begin_at(self, coef_init: ArrayLike | None) -> None:
         """Take over weights to begin at."""

@@ -155,7 +155,7 @@ class SVMRanker(StartedRanker):
 
         Each solution starts from the one before, so that a path costs about two fits.
         """
-        self._check_restored()
+        self._check_parameters()
         train = self._read_training(X, y, qid, group, sample_weight)
         evaluation = self._read_evaluation(eval_set, eval_qid, eval_group, eval_names)
         design, evaluation = self._design(train, evaluation)

@@ -109,7 +109,7 @@ class StructuredLearner(Savable, Estimator):
         eval_set: tuple[Sequence[Any], Sequence[Any]] | None,
         **start: Any,
     ) -> Self:
-        self._check_restored()
+        self._check_parameters()
         self._task()
         if eval_set is None and self.patience is not None:
             raise DataError("expected an eval_set to watch", field="patience")
@@ -170,7 +170,7 @@ class StructuredLearner(Savable, Estimator):
         Outputs of a Dask bag are found where its examples are, and judged here.
         """
         check_is_fitted(self)
-        self._check_restored()
+        self._check_parameters()
         return self._judge(self.coef_, examples, labels)
 
     @classmethod
@@ -192,6 +192,11 @@ class StructuredLearner(Savable, Estimator):
             return float(self.measure(labels, outputs))
         loss = self._task().loss
         return -float(np.mean([loss(y, output) for y, output in zip(labels, outputs)]))
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not (self.measure is None or callable(self.measure)):
+            raise DataError(f"expected a function, found {self.measure!r:.40}", field="measure")
 
     def _task(self) -> Task:
         if not isinstance(self.task, Task):
@@ -383,8 +388,6 @@ class LatentStructuredSVM(StructuredLearner):
         self, problem: TaskProblem, weights: Vector, watch: Watch, first: Vector | None = None
     ) -> Solution:
         C = check_C(self.C)
-        if self.n_restarts < 1:
-            raise DataError(f"expected at least 1, found {self.n_restarts}", field="n_restarts")
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_restarts)
         solver = CCCP(
             tol=self.tol, max_iter=self.max_iter, inner=inner_solver(self.solver), ties=self.ties

@@ -17,6 +17,7 @@ from didyma.errors import DataError
 from didyma.execution import on_cluster
 from didyma.model import Saved, State
 from didyma.model.fields import check_parameters
+from didyma.parameters import check_parameter
 from didyma.ranking.explanation import contributions
 from didyma.ranking.featuriser import Windowed
 from didyma.ranking.ranked import Ranked
@@ -197,6 +198,8 @@ class TextReranker(Reranker):
         from didyma.text.candidates import candidates
         from didyma.text.selection import CrossValidation, JudgedFeatures
 
+        for name in (*PARAMETERS, *LATER, "callback", "on_encoded"):
+            check_parameter(name, getattr(self, name))
         if self.features not in FEATURES:
             problem = f"expected one of {', '.join(FEATURES)}, found {self.features!r}"
             raise DataError(problem, field="features")

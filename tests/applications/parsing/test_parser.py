@@ -178,9 +178,9 @@ def test_tags_may_be_left_out_or_fine(treebank):
     [
         ({"loss": "hinge"}, "loss: expected one of 'sparsemap'"),
         ({"tags": "pos"}, "tags: expected one of 'upos', 'xpos', None"),
-        ({"batch_size": 0}, "batch_size: expected at least 1"),
-        ({"epochs": 0}, "epochs: expected at least 1"),
-        ({"margin": -1.0, "loss": "svm"}, "margin: expected a number from 0 up"),
+        ({"batch_size": 0}, "batch_size: expected a whole number from 1 on"),
+        ({"epochs": 0}, "epochs: expected a whole number from 1 on"),
+        ({"margin": -1.0, "loss": "svm"}, "margin: expected a number from 0 on"),
     ],
 )
 def test_parameters_are_checked(parameters, message):

@@ -229,6 +229,7 @@ class EntailmentClassifier(NetworkEstimator[ESIM]):
         `didyma.data.word_vectors.read` gives them; words of the pairs that are not among them get
         random ones.
         """
+        self._check_parameters()
         sentences = self._tokenize(pairs)
         self.classes_ = sorted(set(map(str, labels)))
         if len(self.classes_) < 2:

@@ -88,6 +88,7 @@ class CoreferenceResolver(Savable, Estimator):
 
     def fit(self, documents: Sequence[Document], y: None = None) -> Self:
         """Learn from the gold clusters of documents."""
+        self._check_parameters()
         if not any(len(document.mentions) > 1 for document in documents):
             raise DataError("there is nothing to learn from: no document has two mentions")
         examples = [pair_features(document) for document in documents]
@@ -97,6 +98,7 @@ class CoreferenceResolver(Savable, Estimator):
         self, examples: Sequence[MentionPairs], labels: Sequence[NDArray[np.int64]]
     ) -> Self:
         """Learn from pair features that `pair_features` has computed, to fit several models."""
+        self._check_parameters()
         check_C(self.C)
         watch = Watch({}, None, self.callback)
         task = self._task()

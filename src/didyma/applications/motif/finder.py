@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma import DataError
 from didyma.applications.motif.fasta import decode
 from didyma.applications.motif.gibbs import GibbsMotifSampler, read_labelled, site_counts
 from didyma.applications.motif.meme import Motif
@@ -130,11 +129,9 @@ class MotifFinder(Savable, Estimator):
         self, sequences: Sequence[DNA], labels: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Learn from sequences (texts, or codes) with labels +1 and -1."""
-        self._check_restored()
+        self._check_parameters()
         codes, signs, weight = read_labelled(sequences, labels, sample_weight)
         check_C(self.C)
-        if self.n_restarts < 1:
-            raise DataError(f"expected at least 1, found {self.n_restarts}", field="n_restarts")
         check_choice(self.init, ("sample", "random"), "init")
         problem = self.task.problem(codes, signs.tolist(), weight / weight.sum())
         solver = CCCP(

@@ -59,8 +59,7 @@ class GibbsMotifSampler(Estimator):
         self, sequences: Sequence[DNA], labels: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
         """Sample sites of the positive sequences, then choose the threshold."""
-        if self.pseudocount <= 0:
-            raise DataError(f"expected above 0, found {self.pseudocount}", field="pseudocount")
+        self._check_parameters()
         codes, signs, weight = read_labelled(sequences, labels, sample_weight)
         bases = np.bincount(np.concatenate(codes), minlength=5)[:4] + 1.0
         self.frequencies_ = bases / bases.sum()

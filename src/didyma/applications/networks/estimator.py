@@ -22,7 +22,7 @@ from didyma.applications.networks.trainer import (
     train,
 )
 from didyma.checkpoints import fingerprint
-from didyma.errors import DataError, ModelFileError
+from didyma.errors import ModelFileError
 from didyma.model import Savable, Saved
 from didyma.protocol import check_is_fitted
 
@@ -78,9 +78,6 @@ class NetworkEstimator(Savable, TrainingSettings, ABC, Generic[Network]):
 
     def _begin(self, build: Callable[[], Network] | None = None) -> Network:
         """A network before training, by ``build`` or `_build`, its parameters random."""
-        self._check_training()
-        if self.batch_size < 1:
-            raise DataError(f"expected at least 1, found {self.batch_size}", field="batch_size")
         return seeded(self.random_state, build or self._build)
 
     def _train(

@@ -13,6 +13,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -86,9 +87,9 @@ class TrainingSettings(Estimator):
         Strength of the decay of weights.
     decay : float > 0
         Factor of the learning rate after an epoch that is not the best so far.
-    patience : int >= 1
+    patience : int >= 1, optional
         Epochs without a better value on ``eval_set`` after which training stops.
-    random_state : int
+    random_state : int >= 0
         Of initialisation, order and dropout.
     checkpoint : path, optional
         Saved after each epoch; if the file exists, training goes on from it.
@@ -101,21 +102,16 @@ class TrainingSettings(Estimator):
     optimizer: str = "adam"
     weight_decay: float = 0.0
     decay: float = 0.9
-    patience: int = 5
+    patience: int | None = 5
     random_state: int = 0
     checkpoint: str | PathLike[str] | None = None
     callback: Callable[[Step], None] | None = None
 
-    def _check_training(self) -> None:
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not isinstance(self.random_state, Integral):  # those of PyTorch know no others
+            raise DataError(f"expected a number, found {self.random_state!r}", field="random_state")
         check_choice(self.optimizer, OPTIMIZERS, "optimizer")
-        for name in ("learning_rate", "decay"):
-            value = getattr(self, name)
-            if not 0.0 < value < math.inf:
-                raise DataError(f"expected a positive number, found {value}", field=name)
-        for name in ("epochs", "patience"):
-            value = getattr(self, name)
-            if value < 1:
-                raise DataError(f"expected at least 1, found {value}", field=name)
 
 
 def seeded(random_state: int, build: Callable[[], Module]) -> Module:
@@ -150,13 +146,14 @@ def train(
     >>> round(line.weight.item(), 1), history.best_epoch
     (2.0, 99)
     """
-    settings._check_training()
+    settings._check_parameters()
     run = _Run(settings, module, batches, loss, evaluate, identity or {})
     history = run.history
     try:
         with torch.random.fork_rng():
             for epoch in range(len(history.records) + 1, settings.epochs + 1):
-                if len(history.records) - history.best_epoch >= settings.patience:
+                waited = len(history.records) - history.best_epoch
+                if settings.patience is not None and waited >= settings.patience:
                     history.status = "patience"
                     break
                 run.epoch(epoch)

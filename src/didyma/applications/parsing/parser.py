@@ -130,6 +130,7 @@ class DependencyParser(NetworkEstimator[ArcFactored]):
         Trees that the parser could not predict (of several roots, or with arcs that cross) are left
         out of training, and a warning counts them.
         """
+        self._check_parameters()
         loss = self._loss()
         held_out = [sentence for sentence in eval_set or () if len(sentence)]
         if eval_set is not None and not held_out:

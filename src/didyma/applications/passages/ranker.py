@@ -202,7 +202,7 @@ class PassageRanker(NetworkEstimator[PassageNetwork]):
         ``vectors`` are words and the vector of each, as `didyma.data.word_vectors.read` gives them;
         other words that occur twice get random ones.
         """
-        self._check_restored()
+        self._check_parameters()
         loss = self._loss()
         judged = _read(lists, "lists")
         if loss is not None:

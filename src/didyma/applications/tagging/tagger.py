@@ -228,19 +228,6 @@ class TrigramTagger(Savable, Estimator):
             possible = [total for total in of_sentence if total > -math.inf]
             yield [(names[r][start : stop - 2], total) for r, total in enumerate(possible)]
 
-    def _check_parameters(self) -> None:
-        for name, low in (("a", 1.0), ("b", 0.0), ("prior", 0.0)):
-            if not low < getattr(self, name) < math.inf:
-                problem = f"expected a number above {low:g}, found {getattr(self, name)!r}"
-                raise DataError(problem, field=name)
-        for name, least in (("longest_suffix", 0), ("rare", 1)):
-            if getattr(self, name) < least:
-                problem = f"expected at least {least}, found {getattr(self, name)!r}"
-                raise DataError(problem, field=name)
-        if not 0.0 <= self.threshold < 1.0:
-            problem = f"expected a share from 0 to less than 1, found {self.threshold!r}"
-            raise DataError(problem, field="threshold")
-
     def _confidence(self, counts: ArrayLike) -> Vector:
         """How far to trust a frequency: f(N)."""
         x = np.log1p(np.asarray(counts, np.float64)) / math.log(self.a) + self.b

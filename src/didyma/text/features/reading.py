@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 import didyma._core.text as core
 from didyma.data.lists import Lists
-from didyma.errors import DataError
 from didyma.lazy import cached_property
 from didyma.model import Saved, Serialisable
+from didyma.parameters import check_parameter
 from didyma.text.features.digests import with_places
 from didyma.text.features.languages import check_language
 from didyma.text.features.lexicon import Lexicon, Tokens, Vocabulary
@@ -178,8 +178,7 @@ def cut_windows(
 
     With it the row of each window, and where it stands in its passage, in code points.
     """
-    if size < 1:
-        raise DataError(f"expected at least one word, found {size}", field="window")
+    check_parameter("window", size)
     step = (size + 1) // 2
     begins, ends = reading.begins[reading.rows], reading.ends[reading.rows]
     counts = 1 + np.maximum(0, -(-(ends - begins - size) // step))

@@ -1,0 +1,83 @@
+"""A parameter that cannot be is refused by its name when an estimator is fitted."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from didyma import TextReranker
+from didyma.errors import DataError
+from didyma.parameters import RULES, check_parameter
+from didyma.ranking import SVMRanker
+from didyma.ranking.binning import ScoreBinner
+from didyma.ranking.ranker import Ranker
+from tests.test_protocol import estimators
+
+NETWORKS = ("alignment", "parsing", "passages") if find_spec("torch") is not None else ()
+for package in map(import_module, [f"didyma.applications.{name}" for name in NETWORKS]):
+    for name in package.__all__:
+        getattr(package, name)  # which imports its module
+
+OF_TEXT = [name for name in RULES if name in inspect.signature(TextReranker).parameters]
+ESTIMATORS = [ScoreBinner, *(cls for cls in estimators() if cls.__name__[0] != "_")]
+BAD = (object(), "nonsense", -3.5, float("nan"), {})
+CASES = [
+    pytest.param(cls, name, id=f"{cls.__name__}-{name}")
+    for cls, name in product(ESTIMATORS, RULES)
+    if hasattr(cls, "fit") and name in cls._get_param_names()
+]
+RANKERS = [cls for cls in ESTIMATORS if issubclass(cls, Ranker)]
+# What says everything about itself elsewhere, or is read where it is used.
+READ = {
+    *("C", "bins", "bound", "categorical", "cost_ratio", "decreasing", "degree", "feature_map"),
+    *("gamma", "grades", "increasing", "inference", "interactions", "line", "loss", "measure"),
+    *("positions", "solver", "start", "strategy", "weights"),
+}
+
+
+@pytest.mark.parametrize(("cls", "name"), CASES)
+def test_before_data_are_read(cls: Any, name: str) -> None:
+    fit = inspect.signature(cls.fit).parameters.values()
+    nothing = [None] * sum(p.default is p.empty and p.name != "self" for p in fit)
+    for value in BAD:
+        if RULES[name].holds(value):  # a number may be negative somewhere
+            continue
+        with pytest.raises(DataError) as caught:
+            cls(**{name: value}).fit(*nothing)
+        assert caught.value.field == name
+    check_parameter(name, inspect.signature(cls).parameters[name].default)
+
+
+@pytest.mark.parametrize("name", OF_TEXT)
+def test_of_text_rerankers(name: str) -> None:
+    for value in BAD:
+        with pytest.raises(DataError) as caught:
+            TextReranker(**{name: value}).fit(None)
+        assert caught.value.field == name
+
+
+@pytest.mark.parametrize("cls", RANKERS, ids=lambda cls: cls.__name__)
+def test_those_of_rankers_that_have_no_rule(cls: Any) -> None:
+    rng = np.random.default_rng(0)
+    rows, qid = rng.normal(size=(60, 3)), np.repeat(np.arange(6), 10)
+    grades = (rng.random(60) < 0.3).astype(float)
+    names = set(cls._get_param_names()) - RULES.keys()
+    assert names <= READ
+    for name, value in product(sorted(names), BAD):
+        with pytest.raises(DataError) as caught:
+            cls(**{name: value}).fit(rows, grades, qid=qid)
+        assert caught.value.field == name, (name, value, str(caught.value))
+
+
+def test_each_rule_is_of_a_parameter() -> None:
+    known = {name for cls in ESTIMATORS for name in cls._get_param_names()}
+    known |= inspect.signature(TextReranker).parameters.keys()
+    assert RULES.keys() - known == set() or not NETWORKS
+    assert len(RANKERS) >= 7
+    assert SVMRanker in RANKERS
