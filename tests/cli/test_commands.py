@@ -68,6 +68,21 @@ def test_a_closed_pipe_ends_quietly(folder: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
+def test_an_interruption_while_it_is_imported_says_nothing() -> None:
+    code = """if True:
+        import os, signal, sys
+        class Interruption:
+            def find_spec(self, name, *_):
+                if name == "typer":
+                    os.kill(os.getpid(), signal.SIGINT)
+        sys.meta_path.insert(0, Interruption())
+        from didyma.__main__ import main; main()
+    """
+    found = subprocess.run([sys.executable, "-c", code, "--version"], capture_output=True)
+    assert (found.returncode, found.stdout, found.stderr) == (-signal.SIGINT, b"", b"")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_process_keeps_its_best_model(
     folder: Path, tmp_path: Path, sent: signal.Signals, code: int
