@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data.matrix import is_sparse
-from didyma.errors import warn
+from didyma.errors import DataError, warn
 from didyma.parameters import check_parameter
 
 __all__ = [
@@ -108,6 +108,14 @@ class Estimator:
     def _get_param_names(cls) -> list[str]:
         return sorted(cls._parameters_of_class())
 
+    @classmethod
+    @cache
+    def _ruled_parameters(cls) -> list[str]:
+        """Parameters that a class of ours declares: a subclass may mean its own by such a name."""
+        ours = [base for base in cls.__mro__ if base.__module__.partition(".")[0] == "didyma"]
+        declared = set().union(*map(inspect.get_annotations, ours))
+        return [name for name in cls._get_param_names() if name in declared]
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; if ``deep`` also those of parameters that are estimators."""
         params = {}
@@ -138,7 +146,7 @@ class Estimator:
 
     def _check_parameters(self) -> None:
         """Refuse parameters that cannot be; `fit` does so before it looks at the data."""
-        for name in self._get_param_names():
+        for name in self._ruled_parameters():
             check_parameter(name, getattr(self, name))
 
     def __repr__(self) -> str:
@@ -308,6 +316,8 @@ def _validate_by_sklearn(
 ) -> Any:
     from sklearn.utils import validation
 
+    if np.ma.is_masked(X) or np.ma.is_masked(y):
+        raise DataError("has masked values, which would count: fill or leave them out", field="X")
     form: dict[str, Any] = {"dtype": (np.float64, np.float32), "ensure_all_finite": finite}
     if sparse:
         form |= {"accept_sparse": "csr", "order": "C"}

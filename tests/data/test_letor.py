@@ -414,7 +414,6 @@ def one_row(**columns: Any) -> Lists:
     [
         ({"qid": ["a b"]}, "qid: expected text without white space"),
         ({"qid": ["a#b"]}, "qid: expected text without white space or '#', found 'a#b'"),
-        ({"qid": [""]}, "qid: expected text"),
         ({"docid": ["a\nb"]}, "docid: expected text that can stand in a comment"),
         ({"docid": [" a"]}, "docid: expected text that can stand in a comment"),
         ({"docid": ["docid = a b"]}, "docid: expected text that can stand in a comment"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,6 +62,27 @@ def test_one_way_to_say_which_rows_belong_together():
     with pytest.raises(DataError, match="one query id per row"):
         group_rows(2, qid=[[1], [1]])
     assert len(group_rows(2)) == 1
+
+
+@pytest.mark.parametrize(
+    "qid",
+    [
+        ["a", None, "None"],
+        np.array([1.0, np.nan, np.nan]),
+        pd.Series(["nan", np.nan, "a"]),
+        pd.array([1, None, 2], dtype="Int64"),
+        np.array(["2026-01-01", "NaT", "NaT"], dtype="datetime64[D]"),
+    ],
+    ids=repr,
+)
+def test_rows_that_are_of_no_query_are_not_a_query(qid):
+    with pytest.raises(DataError, match=r"qid: row 1: expected a query, found (None|nan|<NA>|NaT)"):
+        group_rows(3, qid)
+    with pytest.raises(DataError, match="qid: row 1"):
+        Lists(np.eye(3), qid=np.asarray(qid))
+    assert len(group_rows(3, [str(each) for each in qid])) > 1
+    with pytest.raises(DataError, match="qid: row 2: expected a query, found none"):
+        Lists(np.eye(3), qid=["a", "b", ""])
 
 
 def test_columns_of_different_lengths_are_refused():

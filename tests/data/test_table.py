@@ -76,6 +76,7 @@ def test_categories_and_single_precision() -> None:
         ({"clicks": [1.0, np.inf, 2.0]}, "clicks: expected a finite number, found inf in row 2"),
         ({"label": [1, 0, None]}, "label: expected a number, found none in row 3"),
         ({"qid": ["a", None, "b"]}, "qid: expected text, found none in row 2"),
+        ({"qid": ["a", "", "b"]}, "qid: expected text, found none in row 2"),
         ({"qid": [1.0, 2.0, 3.5]}, "qid: expected text or integers, found Float64"),
         ({"docid": [None, "a", "b"]}, "docid: expected text, found none in row 1"),
     ],
@@ -133,6 +134,8 @@ def test_separated_values(tmp_path: Path, name: str, delimiter: str, packed: boo
         (b"label,qid,x\n1,a,\xd9\xa1\n", r"bad\.csv, line 2, x: expected a finite number"),
         (b"label,qid,x\n1,a," + b"1" * 5000 + b"\n", r"bad\.csv, line 2, x: .*found '1{39}$"),
         (b'label,qid,x\n1,"a\nb",2\n0,a,"b"\n', r"bad\.csv, line 4, x: .* found 'b'"),
+        (b"label,qid,x\n1,a,2\n0,,3\n", r"bad\.csv, line 3, qid: expected text, found none"),
+        (b'label,qid,x\n1,"a\nb",2\n0,"",3\n', r"bad\.csv, line 4, qid: expected text, found none"),
         (b"label,qid,x\n1,a,2\n0,a\n", r"bad\.csv, line 3: expected 3 fields, found 2"),
         (b"label,qid,x\n1,a,2,\n", r"bad\.csv, line 2: expected 3 fields, found 4"),
         (b'label,qid,x\n1,"a"b,2\n', r"bad\.csv, line 2: expected separated values"),
@@ -174,6 +177,7 @@ def test_parquet_with_text_that_is_not_utf8(tmp_path: Path) -> None:
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=5)
+NAMES = TEXTS.filter(bool)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 
 
@@ -181,7 +185,7 @@ FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 @given(
     X=hnp.arrays(np.float64, (3, 2), elements=FLOATS),
     y=hnp.arrays(np.float64, 3, elements=FLOATS),
-    qid=st.lists(TEXTS, min_size=3, max_size=3),
+    qid=st.lists(NAMES, min_size=3, max_size=3),
     docid=st.one_of(st.none(), st.lists(TEXTS, min_size=3, max_size=3)),
     suffix=st.sampled_from([".parquet", ".csv", ".tsv.gz", ".jsonl"]),
     sparse=st.booleans(),
@@ -238,7 +242,7 @@ NUMBERS = st.one_of(
 
 
 @given(
-    rows=st.lists(st.tuples(NUMBERS, NUMBERS, TEXTS), min_size=1, max_size=5),
+    rows=st.lists(st.tuples(NUMBERS, NUMBERS, NAMES), min_size=1, max_size=5),
     quoted=st.booleans(),
     marked=st.booleans(),
     end=st.sampled_from(["\n", "\r\n", "\r"]),

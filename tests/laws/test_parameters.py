@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import product
@@ -73,6 +74,17 @@ def test_those_of_rankers_that_have_no_rule(cls: Any) -> None:
         with pytest.raises(DataError) as caught:
             cls(**{name: value}).fit(rows, grades, qid=qid)
         assert caught.value.field == name, (name, value, str(caught.value))
+
+
+def test_a_parameter_of_a_subclass_is_its_own() -> None:
+    @dataclass(eq=False, repr=False)
+    class Windowed(SVMRanker):
+        window: str = "hann"
+
+    rows, grades = np.eye(4), np.array([1.0, 0.0, 0.0, 1.0])
+    Windowed().fit(rows, grades)
+    with pytest.raises(DataError, match="tol: expected a number from 0 on"):
+        Windowed(tol=-1.0).fit(rows, grades)
 
 
 def test_each_rule_is_of_a_parameter() -> None:

@@ -99,6 +99,15 @@ def test_a_query_weighs_as_the_mean_of_its_rows() -> None:
     assert Recorder().fit(X, Y, qid=QID).seen_[3] is None
 
 
+def test_masked_values_do_not_count_as_values() -> None:
+    masked = np.ma.masked_array(X, np.arange(X.size).reshape(X.shape) == 3)
+    with pytest.raises(DataError, match="X: has masked values"):
+        Recorder().fit(masked, Y, qid=QID)
+    with pytest.raises(DataError, match="X: has masked values"):
+        Recorder().fit(X, Y, qid=QID).predict(masked)
+    Recorder().fit(np.ma.masked_array(X), Y, qid=QID)
+
+
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
@@ -107,6 +116,7 @@ def test_a_query_weighs_as_the_mean_of_its_rows() -> None:
         ([1, 1, 1, 1, -1], "0 or more"),
         ([1, 1, 1, 1, np.nan], "finite"),
         (np.zeros(5), "zero"),
+        ("heavy", "expected a number for each row, found 'heavy'"),
     ],
 )
 def test_bad_weights(weight: Any, message: str) -> None:
@@ -135,6 +145,7 @@ def test_bad_grades(y: Any, message: str) -> None:
     [
         ({"qid": QID, "group": [5]}, "not both"),
         ({"qid": ["a"]}, "1 query ids for 5 rows"),
+        ({"qid": ["a", "a", None, "b", "b"]}, "qid: row 2: expected a query, found None"),
         ({"group": [2, 2]}, "add up to 4"),
         ({"group": [[2, 3]]}, "list of query sizes"),
     ],
@@ -253,6 +264,7 @@ def test_several_evaluation_sets_have_names() -> None:
         ({"eval_set": [(X, Y), (X, Y)], "eval_qid": QID}, "eval_qid: expected a list of 2 arrays"),
         ({"eval_set": [(X, Y)], "eval_group": [[5], [5]]}, "eval_group: expected a list of 1"),
         ({"eval_set": (X, Y), "eval_names": "dev"}, "eval_names: expected 1 different"),
+        ({"eval_set": (X, Y), "eval_names": 5}, "eval_names: expected 1 different"),
         ({"eval_set": [(X, Y)] * 2, "eval_names": ["a", "a"]}, "eval_names: expected 2 different"),
         ({"eval_names": ["a"]}, "need eval_set"),
         ({"eval_set": [X, Y]}, "eval_set: expected"),

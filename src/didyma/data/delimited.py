@@ -80,18 +80,23 @@ class DelimitedFile:
         return np.concatenate(numbers), [np.concatenate(parts) for parts in zip(*texts)]
 
     def blocks(
-        self, numeric: Sequence[str], textual: Sequence[str], optional: Collection[str] = ()
+        self,
+        numeric: Sequence[str],
+        textual: Sequence[str],
+        optional: Collection[str] = (),
+        required: Collection[str] = (),
     ) -> Iterator[TableColumns]:
         """The same some rows at a time: plain text by compiled code, any other by `csv`.
 
-        Values of ``optional`` columns of numbers may be missing: they are NaN.
+        Values of ``optional`` columns of numbers may be missing: they are NaN. Texts may be empty,
+        but for those of ``required`` columns.
         """
         rows, n_rows = self._rows, 0
         if os.path.getsize(self.path) >= LARGE:
             sources = TextBlock.blocks(self.path, PIECE)
             for source in sources:
                 plain = _plain_columns(
-                    *(source, self._delimiter, self.header, numeric, textual, optional),
+                    *(source, self._delimiter, self.header, numeric, textual, optional, required),
                     quoted=self._quoted,
                 )
                 if plain is None:
@@ -108,6 +113,12 @@ class DelimitedFile:
         while block := list(islice(rows, BLOCK)):
             words = list(chain.from_iterable(pick_numeric(row) for _, row in block))
             texts = [text_array(column) for column in zip(*(pick(row) for _, row in block))]
+            for name, column in zip(textual, texts):
+                if name in required and "" in column:
+                    line = block[int(np.argmax(column == ""))][0]
+                    raise DataError(
+                        "expected text, found none", path=self.path, line=line, field=name
+                    )
             n_rows += len(block)
             yield self._numbers(words, block, numeric, optional), texts
         if not n_rows:
@@ -175,14 +186,15 @@ def _plain_columns(
     numeric: Sequence[str],
     textual: Sequence[str],
     optional: Collection[str] = (),
+    required: Collection[str] = (),
     *,
     quoted: bool = True,
 ) -> TableColumns | None:
     """What `DelimitedFile.columns` finds in some lines, faster; None unless every field is plain.
 
     There must be no quote that means one, no blank line, as many fields in each line, and nothing
-    but plain numbers where there should be numbers, or nothing in ``optional`` columns: then
-    separators alone say where fields stand.
+    but plain numbers where there should be numbers, or nothing in ``optional`` columns, and nothing
+    empty in ``required`` ones: then separators alone say where fields stand.
     """
     if (quoted and b'"' in source.text) or not _is_utf8(source.text):
         return None
@@ -201,10 +213,13 @@ def _plain_columns(
     wanted = spans[:, [place[name] for name in numeric]].reshape(-1, 2)
     filled: Any = slice(None)
     if optional:
-        needed = np.tile([name not in optional for name in numeric], len(spans))
-        filled = needed | (wanted[:, 0] < wanted[:, 1])
+        always = np.tile([name not in optional for name in numeric], len(spans))
+        filled = always | (wanted[:, 0] < wanted[:, 1])
     found, wrong = source.parse_numbers(wanted[filled], delimiter.encode())
     if wrong >= 0 or not np.isfinite(found).all():
+        return None
+    needed = spans[:, [place[name] for name in required]]
+    if np.any(needed[..., 0] == needed[..., 1]):
         return None
     values = np.full(len(wanted), np.nan)
     values[filled] = found

@@ -95,6 +95,15 @@ def ids(series: Any, before: int = 0) -> NDArray[Any]:
     return text_array([str(value) for value in series.to_list()])
 
 
+def queries(series: Any, before: int = 0) -> NDArray[Any]:
+    """A column of query ids, of which each row has one."""
+    texts = ids(series, before)
+    if (empty := np.flatnonzero(texts == "")).size:
+        row = before + int(empty[0]) + 1
+        raise DataError(f"expected text, found none in row {row}", field=series.name)
+    return texts
+
+
 def texts(series: Any) -> list[str]:
     """A column of texts."""
     _check_no_null(series, "text")

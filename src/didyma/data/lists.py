@@ -49,6 +49,7 @@ class Groups:
             raise DataError(
                 f"expected one query id per row, found shape {labels.shape}", field="qid"
             )
+        _check_none_missing(labels)
         if labels.dtype == object:
             labels = labels.astype(str)
         changed = np.concatenate([[True], labels[1:] != labels[:-1]])[: len(labels)]
@@ -149,6 +150,19 @@ class Groups:
 
 def _starts(sizes: NDArray[Any]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _check_none_missing(labels: NDArray[Any]) -> None:
+    """Refuse query ids that are empty, None, NaN, pandas' NA or no time."""
+    kind = labels.dtype.kind
+    if kind == "O":
+        suspects = np.flatnonzero(np.isin(labels.astype(str), ["", "None", "nan", "<NA>", "NaT"]))
+        missing = [int(i) for i in suspects if not (isinstance(labels[i], str) and labels[i])]
+    else:
+        missing = np.flatnonzero(labels == "" if kind == "U" else labels != labels).tolist()
+    if missing:
+        problem = f"row {missing[0]}: expected a query, found {str(labels[missing[0]]) or 'none'}"
+        raise DataError(problem, field="qid")
 
 
 def group_rows(n_rows: int, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> Groups:
@@ -267,6 +281,8 @@ class Lists:
         for name, column in {**numbers, "qid": self.qid, "docid": self.docid}.items():
             if column is not None and column.shape != (n_rows,):
                 raise DataError(f"expected {n_rows} values, found shape {column.shape}", field=name)
+        if self.grouping is None:
+            _check_none_missing(self.qid)
         for name, column in {**numbers, "weights": self.weights}.items():
             if column is not None and not _are_finite(column):
                 raise DataError("expected finite numbers", field=name)

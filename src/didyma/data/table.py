@@ -34,6 +34,7 @@ from didyma.data.frame import (
     open_parquet,
     opened,
     parquet_blocks,
+    queries,
     require,
 )
 from didyma.data.json_lines import number_of, objects
@@ -252,7 +253,8 @@ def blocks(path: PathName, **options: Any) -> Iterator[Lists]:
         else:
             reader = delimited.DelimitedFile(path, DELIMITERS.get(suffix, ","))
             layout = columns.among(reader.header)
-            for values, texts in reader.blocks(layout.numeric, layout.textual, layout.optional):
+            names = layout.numeric, layout.textual, layout.optional, (layout.qid,)
+            for values, texts in reader.blocks(*names):
                 yield layout.lists(values, texts)
 
 
@@ -271,6 +273,8 @@ def _json_blocks(path: PathName, options: TableOptions) -> Iterator[Lists]:
                 _check_fields(row, names)
                 values.append([layout.number(row[name], name) for name in layout.numeric])
                 ids.append([id_of(row[name], name) for name in layout.ids])
+                if not ids[-1][0]:
+                    raise DataError("expected text, found none", field=layout.qid)
                 ids[-1] += [_category_of(row[name], name) for name in layout.numberings]
         numbers = np.array(values, np.float64).reshape(len(block), -1)
         yield layout.lists(numbers, [text_array(column) for column in zip(*ids)])
@@ -328,7 +332,8 @@ def _read_parquet(path: PathName, options: TableOptions) -> Lists:
             rows = slice(before, before + len(part))
             for name in part.columns:
                 if name in texts:
-                    texts[name].append(ids(part[name], before))
+                    read_ids = queries if name == qid else ids
+                    texts[name].append(read_ids(part[name], before))
                 if name == label:
                     labels[rows] = numbers(part[name], before)
                 if name in places:
@@ -349,7 +354,7 @@ def _from_frame(table: Any, layout: TableLayout, before: int = 0) -> Lists:
     return Lists(
         X,
         labels.astype(np.float64),
-        ids(table[qid], before),
+        queries(table[qid], before),
         None if docid is None else ids(table[docid], before),
         features,
         categories=layout.categories,

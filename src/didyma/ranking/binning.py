@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 STRATEGIES = ("quantile", "even", "geometric", "unit")
 
 
+@dataclass(eq=False, repr=False)
 class ScoreBinner(Transformer):
     """Turn each score f into indicators 1[f > k], one for each threshold k ∈ K_f.
 
@@ -48,15 +50,12 @@ class ScoreBinner(Transformer):
     ['bm25>1', 'bm25>2', 'bm25>3']
     """
 
-    thresholds_: Annotated[NDArray[Any], Saved("thresholds")]
-    column_: Annotated[NDArray[np.int64], Saved("thresholds")]
+    n_thresholds: int = 50
+    strategy: str = "quantile"
+    sparse_output: bool = True
 
-    def __init__(
-        self, n_thresholds: int = 50, strategy: str = "quantile", sparse_output: bool = True
-    ) -> None:
-        self.n_thresholds = n_thresholds
-        self.strategy = strategy
-        self.sparse_output = sparse_output
+    thresholds_: Annotated[NDArray[Any], Saved("thresholds")] = field(init=False)
+    column_: Annotated[NDArray[np.int64], Saved("thresholds")] = field(init=False)
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Choose the thresholds of each column of ``X``."""

@@ -469,7 +469,8 @@ def _names_of(sets: list[Any], names: Sequence[str] | None) -> list[str]:
     """Names of evaluation sets; a single one needs none."""
     if names is None:
         return [""] if len(sets) == 1 else [f"valid_{place}" for place in range(len(sets))]
-    if isinstance(names, str) or not len({*names}) == len(names) == len(sets):
+    texts = [] if isinstance(names, str) or not isinstance(names, Sequence) else [*map(str, names)]
+    if not len({*texts}) == len(texts) == len(sets):
         expected = f"expected {len(sets)} different names"
         raise DataError(f"{expected}, found {names!r}", field="eval_names")
-    return [*map(str, names)]
+    return texts

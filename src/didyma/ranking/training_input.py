@@ -20,7 +20,11 @@ LARGEST = 1e90
 
 def weights_of_queries(sample_weight: ArrayLike, groups: Groups) -> NDArray[np.float64]:
     """Mean weight of each query's rows."""
-    weight = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        problem = f"expected a number for each row, found {sample_weight!r:.40}"
+        raise DataError(problem, field="sample_weight") from None
     if weight.shape != groups.rows.shape:
         raise DataError(
             f"expected {len(groups.rows)} weights, found shape {weight.shape}",

@@ -108,6 +108,13 @@ def test_rows_of_a_query_need_not_stand_together(tmp_path: Path) -> None:
     }
 
 
+def test_an_empty_id_is_none(tmp_path: Path) -> None:
+    pairs = [("who?", "a"), ("why?", "b")]
+    lists = read(tmp_path, *({"query": q, "passage": p, "qid": "", "docid": ""} for q, p in pairs))
+    assert lists.queries == ["who?", "why?"]
+    assert lists.docid is None
+
+
 def test_a_teachers_scores_are_labels(tmp_path: Path) -> None:
     record = {"query": "who?", "passage": "a", "score": 0.25}
     assert contents(read(tmp_path, record)) == {"who?": [("a", None, 0.25, None)]}
@@ -139,6 +146,7 @@ PAIR = {"query": "who?", "passage": "a", "label": 1, "qid": 1}
         ([{"query": "who?"}], "line 1, passage", "expected a passage, found query"),
         ([{"passages": ["a"]}], "line 1, query", "expected a query"),
         ([{"query": 3, "passage": "a"}], "line 1, query", "expected a text, found 3"),
+        ([PAIR, {**PAIR, "query": " "}], "line 2, query", "expected a text, found an empty one"),
         ([{"query": "who?", "passages": "a"}], "line 1, passages", "expected a list"),
         ([{"query": "who?", "passages": [3]}], "line 1, passages 1", "text or an object"),
         ([{"query": "who?", "passages": [{}]}], "line 1, passages 1", "expected a text among"),
@@ -151,6 +159,7 @@ PAIR = {"query": "who?", "passage": "a", "label": 1, "qid": 1}
         ([PAIR, {**PAIR, "query": "why?"}], "line 2, query", "text that query 1 had"),
         ([PAIR, {"query": "who?", "passage": "a", "qid": 1}], "line 2, label", "as line 1 has one"),
         ([PAIR, {"query": "who?", "passage": "a", "label": 1}], "line 2, qid", "expected one"),
+        ([PAIR, {**PAIR, "qid": ""}], "line 2, qid", "expected one, as line 1 has one"),
         ([""], "data.jsonl", "found none"),
     ],
 )
@@ -166,7 +175,7 @@ def test_a_name_that_is_not_there(tmp_path: Path) -> None:
         read(tmp_path, {"query": "who?", "passage": "a"}, label="rating")
 
 
-words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+words = st.text(st.characters(exclude_categories=["Cs"])).filter(str.strip)
 
 
 @given(

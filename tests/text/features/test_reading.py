@@ -88,5 +88,7 @@ def test_a_long_document_is_found_by_its_best_window():
 
 def test_a_window_has_words():
     lists = Lists.of_texts(["x"], [["x"]])
-    with pytest.raises(DataError, match="window: expected at least one word, found 0"):
+    with pytest.raises(
+        DataError, match="window: expected None or a whole number from 1 on, found 0"
+    ):
         TextFeatures([SmallFeatures()], window=0).fit(lists).windowed(lists)

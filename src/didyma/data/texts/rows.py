@@ -79,6 +79,9 @@ class TextRows:
         A passage that is more than a text is a ``document``, without the fields that were
         ``taken`` as ids, labels and scores; ``place`` is where it stands in the line.
         """
+        if not query.strip():
+            self._fail(line, "query", "expected a text, found an empty one")
+        qid, docid = qid or None, docid or None  # an empty field of a table
         values = {"qid": qid, "label": label, "score": score, "docid": docid}
         if not self._texts:
             self._first, self._first_line = values, line
@@ -87,7 +90,7 @@ class TextRows:
                 has = "none" if value is not None else "one"
                 first = f"{self._unit} {self._first_line}"
                 self._fail(line, name, f"expected {has}, as {first} has {has}")
-        number = self._number.setdefault(query if qid is None else qid, len(self._queries))
+        number = self._number.setdefault(qid or query, len(self._queries))
         if number == len(self._queries):
             self._queries.append(query)
         elif self._queries[number] != query:
@@ -115,7 +118,7 @@ class TextRows:
         **others: Any,
     ) -> None:
         """The same, unless the query has the passage already: then it gets the higher label."""
-        key = query if qid is None else qid, passage if docid is None else docid
+        key = qid or query, docid or passage
         place = self._place.setdefault(key, len(self))
         if place < len(self):
             document = others.get("document")
