@@ -22,7 +22,8 @@ from benchmarks.timing import cores
 from didyma.cluster.problem import ShardedProblem, ShardState
 from didyma.cluster.solvers import CoCoA
 from didyma.cluster.workers import Cluster, Workers
-from didyma.data.lists import Groups, Lists
+from didyma.data.groups import Groups
+from didyma.data.lists import Lists
 from didyma.files import replace_sections
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cutting_plane import OneSlack

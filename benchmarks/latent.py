@@ -14,7 +14,8 @@ from benchmarks.row import Row
 from benchmarks.timing import blas_threads, interleave, products, stopwatch
 from didyma.applications.coreference.task import CoreferenceTask, MentionPairs
 from didyma.applications.motif.task import scan
-from didyma.data.lists import Groups, Lists
+from didyma.data.groups import Groups
+from didyma.data.lists import Lists
 from didyma.learning.cccp import CCCP
 from didyma.learning.perceptron import Perceptron
 from didyma.ranking.feature_maps import Positional, Truncated

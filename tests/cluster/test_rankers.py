@@ -41,7 +41,7 @@ from didyma import (
     TextReranker,
 )
 from didyma.cli import app
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.data.texts import json_lines as json_texts
 from didyma.execution import n_cores
 from didyma.ranking.classification import ClassificationRanker

@@ -10,7 +10,7 @@ import pytest
 from didyma.cluster.problem import ShardedLatentProblem, ShardedProblem, ShardState
 from didyma.cluster.solvers import CoCoA, MixedPerceptron, _Common
 from didyma.cluster.workers import Workers
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.learning import NSlack, OneSlack, ProximalBundle
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cccp import CCCP

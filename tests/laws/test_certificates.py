@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cutting_plane import OneSlack
 from didyma.learning.problem import clipped

@@ -25,7 +25,7 @@ from didyma.applications.coreference.mentions import pair_features
 from didyma.applications.coreference.reader import Document, Mention
 from didyma.data.attributes import Attributes
 from didyma.data.conll import Sentence
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.errors import MissingExtraError
 from didyma.integrations import RerankEncoder
 from didyma.learning import (

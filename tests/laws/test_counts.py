@@ -10,7 +10,8 @@ import pytest
 
 import didyma
 from didyma import structures
-from didyma.data.lists import Groups, Lists
+from didyma.data.groups import Groups
+from didyma.data.lists import Lists
 from didyma.errors import DataError
 from didyma.polytope.sparsemap import solve
 from didyma.ranking.feature_maps import TopMean

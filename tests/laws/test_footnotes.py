@@ -16,7 +16,7 @@ from rich.console import Console
 
 from didyma.cli.nbest import _comparison_text
 from didyma.cli.options import PairedTest
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.metrics import Evaluation, parse
 from didyma.report.html import write_report
 from didyma.report.table import ComparisonTable, Row, footnote

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.ranking.feature_maps import Positional, TopMean, Truncated
 from didyma.ranking.latent_problem import LatentRankingProblem
 from didyma.ranking.losses import (

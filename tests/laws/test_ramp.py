@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.learning import NSlack, OneSlack, ProximalBundle
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cccp import CCCP

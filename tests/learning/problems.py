@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 from scipy.optimize import minimize
 
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.learning.problem import Cut, PythonProblem
 from didyma.ranking.losses import AveragePrecision
 from didyma.ranking.problem import RankingProblem

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.errors import DataError
 from didyma.metrics import Evaluator, RunEvaluator, evaluate, evaluate_run
 from didyma.metrics.evaluation import warn_if_all_relevant

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.errors import DataError
 from didyma.metrics import evaluate, expected
 from didyma.metrics.measures import ROCArea, parse, parse_all

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.errors import DataError
 from didyma.metrics.ranking import order, tie_break
 

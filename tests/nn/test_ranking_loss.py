@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from didyma.data.lists import group_rows
+from didyma.data.groups import group_rows
 from didyma.errors import DataError
 from didyma.metrics import evaluate
 from didyma.nn.ranking_loss import RankingLoss

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.errors import DataError
 from didyma.ranking.classification import ClassificationRanker, PolynomialRanker, baseline
 from didyma.ranking.scaling import QueryMinMaxScaler, QueryPercentileScaler

@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from didyma import model
-from didyma.data.lists import Groups, Lists
+from didyma.data.groups import Groups
+from didyma.data.lists import Lists
 from didyma.errors import DataError
 from didyma.learning.solution import Progress
 from didyma.metrics import evaluate

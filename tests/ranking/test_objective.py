@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import didyma
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.errors import DataError
 from didyma.metrics import parse_all
 from didyma.ranking.losses import parse_loss

@@ -21,7 +21,8 @@ from didyma import (
     PolynomialRanker,
     SVMRanker,
 )
-from didyma.data.lists import Groups, Lists
+from didyma.data.groups import Groups
+from didyma.data.lists import Lists
 from didyma.data.matrix import Columns
 from didyma.errors import DataError, NothingLearnedWarning
 from didyma.metrics import evaluate

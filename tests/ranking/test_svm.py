@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from didyma import AdditiveSVMRanker, LatentSVMRanker, SVMRanker, load
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.errors import DataError
 from didyma.metrics import evaluate
 from didyma.ranking.fitters import START

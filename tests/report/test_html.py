@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.errors import MissingExtraError
 from didyma.metrics import evaluate
 from didyma.ranking.additive import AdditiveSVMRanker

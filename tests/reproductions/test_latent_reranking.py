@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from didyma.data.lists import Groups, Lists
+from didyma.data.groups import Groups
+from didyma.data.lists import Lists
 from reproductions import latent_reranking as reranking
 
 NOUNS = ["river", "castle", "engine", "poet", "planet", "bridge", "island", "metal", "garden"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.data.passage import passages_of
 from didyma.data.schema import Schema
 from didyma.errors import DataError

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.errors import DataError
 from didyma.text.calibration import (
     FITS,

@@ -8,7 +8,8 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from didyma.data.lists import Groups, Lists
+from didyma.data.groups import Groups
+from didyma.data.lists import Lists
 from didyma.errors import DataError
 from didyma.text.drift import LOOKED_AT, Ranges, departures
 from didyma.text.text_reranker import TextReranker

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.errors import DataError
 from didyma.text.guarantees import GRID, Guarantees, conformal_cut, hoeffding_bentkus
 

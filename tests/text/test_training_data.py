@@ -12,7 +12,8 @@ from hypothesis.extra.numpy import arrays
 
 import didyma
 from didyma import TextReranker
-from didyma.data.lists import Groups, Lists
+from didyma.data.groups import Groups
+from didyma.data.lists import Lists
 from didyma.metrics import evaluate
 from didyma.text.training_data import LEVELS, Target, TrainingData
 from tests.text.texts import made

@@ -16,7 +16,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from didyma.data.lists import Groups, Lists
+from didyma.data.groups import Groups
+from didyma.data.lists import Lists
 from didyma.data.matrix import Columns, is_sparse
 from didyma.data.row_blocks import concatenate, slice_rows
 from didyma.errors import DataError, placed

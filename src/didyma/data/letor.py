@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from didyma.data.lists import Groups, Lists
+from didyma.data.groups import Groups
+from didyma.data.lists import Lists
 from didyma.data.matrix import Matrix
 from didyma.data.row_blocks import collect
 from didyma.data.text_columns import TextBlock

@@ -28,7 +28,8 @@ from didyma.data.array_folder import (
     read_rows,
     replace_folder,
 )
-from didyma.data.lists import Groups, Lists
+from didyma.data.groups import Groups
+from didyma.data.lists import Lists
 from didyma.data.lists_writer import KIND, VERSION, ListsManifest, ListsWriter
 from didyma.data.matrix import Columns, Matrix, is_sparse
 from didyma.data.text_columns import is_text

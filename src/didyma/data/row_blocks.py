@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data.attributes import Attributes
-from didyma.data.lists import ROW_COLUMNS, Groups, Lists
+from didyma.data.groups import Groups
+from didyma.data.lists import ROW_COLUMNS, Lists
 from didyma.data.matrix import CHECKED, is_sparse
 from didyma.errors import DataError
 

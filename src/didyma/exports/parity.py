@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from didyma.data.lists import Groups, Lists
+from didyma.data.groups import Groups
+from didyma.data.lists import Lists
 from didyma.data.matrix import dense
 from didyma.errors import DataError
 from didyma.exports.description import Description, FloatArray

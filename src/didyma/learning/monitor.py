@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma._core.measures import roc_area
-from didyma.data.lists import Groups, Lists
+from didyma.data.groups import Groups
+from didyma.data.lists import Lists
 from didyma.data.matrix import Matrix
 from didyma.errors import NothingLearnedWarning, warn
 from didyma.learning.problem import Problem

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.data.matrix import Matrix, dense
 
 # Rows that are scored at a time, so that single precision is never widened all at once.

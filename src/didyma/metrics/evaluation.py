@@ -11,7 +11,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data.lists import Groups, group_rows, high_level
+from didyma.data.groups import Groups, group_rows
+from didyma.data.lists import high_level
 from didyma.errors import DataError, warn
 from didyma.metrics.measures import Measure, level_of, parse, parse_all
 from didyma.metrics.per_query import Judgements, Ranking, RunAndQrels, is_native, values_per_query

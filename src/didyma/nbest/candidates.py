@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from didyma.data.lists import Groups, Lists, joined
+from didyma.data.groups import Groups
+from didyma.data.lists import Lists, joined
 from didyma.data.matrix import Matrix, as_csr
 from didyma.errors import DataError
 

@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from didyma.data.lists import Groups, Lists
+from didyma.data.groups import Groups
+from didyma.data.lists import Lists
 from didyma.data.matrix import Matrix, dense
 from didyma.errors import DataError, check_choice
 from didyma.model import Savable, Saved

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from didyma.data.lists import Groups, group_rows
+from didyma.data.groups import Groups, group_rows
 from didyma.errors import DataError, check_choice
 from didyma.nn.autograd import to_numpy
 from didyma.nn.losses import REDUCTIONS

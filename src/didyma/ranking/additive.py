@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.categories import NUMBERS_FOUND, UNSEEN, is_frame, number_frame, or_none
-from didyma.data.lists import Lists, group_rows
+from didyma.data.groups import group_rows
+from didyma.data.lists import Lists
 from didyma.data.matrix import Columns, Matrix
 from didyma.errors import DataError, check_choice
 from didyma.execution import on_threads

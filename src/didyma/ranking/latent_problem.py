@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import didyma._core.ranking as core
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.data.matrix import Matrix
 from didyma.errors import DataError, check_choice
 from didyma.ranking.feature_maps import FeatureMap, Pairwise, Truncated

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.errors import DataError, check_choice
 from didyma.ranking.losses import ItemwiseLoss, parse_loss
 from didyma.ranking.problem import RankingProblem

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import didyma._core.ranking as core
 from didyma._core.rows import dense_rows, sparse_rows
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.data.matrix import MappedFiles, Matrix, is_sparse
 from didyma.errors import DataError, check_choice
 from didyma.execution import n_threads

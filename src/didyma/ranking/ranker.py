@@ -16,7 +16,8 @@ from didyma.data.categories import (
     is_frame,
     refuse_texts,
 )
-from didyma.data.lists import Lists, group_rows, high_level, judgements
+from didyma.data.groups import group_rows
+from didyma.data.lists import Lists, high_level, judgements
 from didyma.data.matrix import Columns, Matrix, as_csr, is_sparse
 from didyma.errors import DataError
 from didyma.execution import on_cluster

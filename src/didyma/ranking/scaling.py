@@ -20,7 +20,8 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data.lists import Groups, Lists, group_rows
+from didyma.data.groups import Groups, group_rows
+from didyma.data.lists import Lists
 from didyma.data.matrix import is_sparse
 from didyma.data.row_blocks import slice_rows
 from didyma.errors import DataError

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.data.matrix import is_sparse
 from didyma.errors import DataError, warn
 from didyma.learning.scoring import BLOCK

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Generic, NamedTuple, Self, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.errors import DataError
 from didyma.model import Saved, Serialisable
 from didyma.text.guarantees import Guarantees, check_share

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.lists import Groups, Lists
+from didyma.data.groups import Groups
+from didyma.data.lists import Lists
 from didyma.errors import DataError
 from didyma.metrics import Evaluation, evaluate
 from didyma.text.teachers.resolution import TeacherLike, resolve

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.checkpoints import remember
-from didyma.data.lists import Groups, Lists
+from didyma.data.groups import Groups
+from didyma.data.lists import Lists
 from didyma.errors import DataError
 from didyma.execution import on_threads
 from didyma.metrics import Evaluator

@@ -10,7 +10,8 @@ from typing import Annotated, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.lists import Groups, Lists
+from didyma.data.groups import Groups
+from didyma.data.lists import Lists
 from didyma.data.schema import read_documents, read_queries
 from didyma.errors import DataError
 from didyma.model import Saved, Serialisable

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from didyma.data.lists import Groups, Lists
+from didyma.data.groups import Groups
+from didyma.data.lists import Lists
 from didyma.errors import DataError, placed
 from didyma.files import PathName
 from didyma.nbest.formats.outputs import Input, Output, Vector

@@ -10,7 +10,8 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data.lists import Groups, Lists, joined
+from didyma.data.groups import Groups
+from didyma.data.lists import Lists, joined
 from didyma.data.passage import Passage
 from didyma.errors import DataError
 from didyma.values import kind_of

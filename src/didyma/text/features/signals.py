@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data.attributes import Attributes
-from didyma.data.lists import Groups
+from didyma.data.groups import Groups
 from didyma.errors import DataError
 from didyma.learning.scoring import standard_in_query
 from didyma.model import Saved

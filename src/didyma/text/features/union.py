@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data.attributes import Attributes
-from didyma.data.lists import Groups, Lists
+from didyma.data.groups import Groups
+from didyma.data.lists import Lists
 from didyma.data.schema import Schema
 from didyma.errors import DataError
 from didyma.execution import check_interruption
