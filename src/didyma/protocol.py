@@ -20,8 +20,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.matrix import is_sparse
-from didyma.errors import DataError, warn
+from didyma.data.matrix import is_sparse, refuse_masked
+from didyma.errors import warn
 from didyma.parameters import check_parameter
 
 __all__ = [
@@ -316,8 +316,8 @@ def _validate_by_sklearn(
 ) -> Any:
     from sklearn.utils import validation
 
-    if np.ma.is_masked(X) or np.ma.is_masked(y):
-        raise DataError("has masked values, which would count: fill or leave them out", field="X")
+    refuse_masked(X, "X")
+    refuse_masked(y, "y")
     form: dict[str, Any] = {"dtype": (np.float64, np.float32), "ensure_all_finite": finite}
     if sparse:
         form |= {"accept_sparse": "csr", "order": "C"}

@@ -82,5 +82,22 @@ def test_rows_that_are_of_no_query_are_not_a_query(qid):
     with pytest.raises(DataError, match="qid: row 1"):
         Lists(np.eye(3), qid=np.asarray(qid))
     assert len(group_rows(3, [str(each) for each in qid])) > 1
-    with pytest.raises(DataError, match="qid: row 2: expected a query, found none"):
+
+
+@pytest.mark.parametrize("kind", ["U", "S", object])
+def test_an_empty_id_is_none(kind):
+    for ids in (["a", "b", ""], [b"a", b"b", b""]):
+        with pytest.raises(DataError, match=r"qid: row 2: expected a query, found (none|b'')"):
+            Groups.from_qid(np.array(ids, kind))
+    with pytest.raises(DataError, match=r"qid: row 2: expected a query, found none"):
         Lists(np.eye(3), qid=["a", "b", ""])
+    assert len(group_rows(2, np.array([b"None", b"nan"], kind))) == 2
+
+
+def test_hidden_queries_do_not_count():
+    qid, hidden = np.array([1, 1, 2]), np.array([False, False, True])
+    with pytest.raises(DataError, match=r"^qid: has masked values"):
+        group_rows(3, np.ma.array(qid, mask=hidden))
+    with pytest.raises(DataError, match=r"^group: has masked values"):
+        group_rows(3, group=np.ma.array(qid, mask=hidden))
+    assert group_rows(3, np.ma.array(qid)).names.tolist() == [1, 2]

@@ -32,6 +32,25 @@ def test_values_of_judged_results_are_checked():
         Groups.from_qid([["a"], ["a", "b"]])
 
 
+@pytest.mark.parametrize("field", ["X", "y", "qid", "docid", "scores", "losses", "weights"])
+def test_hidden_values_do_not_count(field):
+    values = {name: np.arange(3.0) for name in ("labels", "qid", "docid", "scores", "losses")}
+    values |= {"items": np.eye(3), "weights": np.ones(3)}
+    name = {"X": "items", "y": "labels"}.get(field, field)
+    hidden = np.zeros(values[name].shape, bool)
+    Lists(**values | {name: np.ma.array(values[name], mask=hidden)})
+    hidden[-1] = True
+    with pytest.raises(DataError, match=f"^{field}: has masked values"):
+        Lists(**values | {name: np.ma.array(values[name], mask=hidden)})
+
+
+@pytest.mark.parametrize("field", ["labels", "scores", "query_vectors"])
+def test_hidden_values_beside_texts_do_not_count(field):
+    given = np.ma.array([[1.0, 0.0]], mask=[[True, False]])
+    with pytest.raises(DataError, match=f"^{field}: has masked values"):
+        Lists.of_texts(["a"], [["b", "c"]], **{field: given})
+
+
 def test_parts_of_lists_keep_all_that_is_known():
     lists = Lists(
         ["a", "b", "c", "d"],

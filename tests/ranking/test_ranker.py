@@ -107,6 +107,12 @@ def test_masked_values_do_not_count_as_values() -> None:
     with pytest.raises(DataError, match="X: has masked values"):
         Recorder().fit(X, Y, qid=QID).predict(masked)
     Recorder().fit(np.ma.masked_array(X), Y, qid=QID)
+    first = np.arange(len(Y)) == 0
+    given = {"y": Y, "qid": QID, "sample_weight": np.ones(len(Y))}
+    for field, values in given.items():
+        with pytest.raises(DataError, match=f"^{field}: has masked values"):
+            Recorder().fit(X, **given | {field: np.ma.masked_array(values, first)})
+        Recorder().fit(X, **given | {field: np.ma.masked_array(values)})
 
 
 @pytest.mark.parametrize(

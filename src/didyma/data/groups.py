@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma.data.matrix import refuse_masked
 from didyma.errors import DataError
 from didyma.lazy import cached_property
 from didyma.values import as_array
@@ -33,6 +34,7 @@ class Groups:
     @classmethod
     def from_qid(cls, qid: ArrayLike) -> Groups:
         """Group rows by a query identifier per row, stably."""
+        refuse_masked(qid, "qid")
         try:
             labels = np.asarray(qid)
         except ValueError:  # rows of different lengths
@@ -41,9 +43,9 @@ class Groups:
             raise DataError(
                 f"expected one query id per row, found shape {labels.shape}", field="qid"
             )
-        check_none_missing(labels)
-        if labels.dtype == object:
-            labels = labels.astype(str)
+        texts = labels.astype(str) if labels.dtype == object else labels
+        _check_none_missing(labels, texts)
+        labels = texts
         changed = np.concatenate([[True], labels[1:] != labels[:-1]])[: len(labels)]
         heads = np.flatnonzero(changed)  # sorting one row of each run is enough
         names, first, code = np.unique(labels[heads], return_index=True, return_inverse=True)
@@ -69,6 +71,7 @@ class Groups:
     @classmethod
     def from_sizes(cls, group: ArrayLike, n_rows: int) -> Groups:
         """Group consecutive rows by the size of each query, as LightGBM and XGBoost do."""
+        refuse_masked(group, "group")
         try:
             counts = as_array(group)
         except ValueError:  # rows of different lengths
@@ -144,16 +147,23 @@ def _starts(sizes: NDArray[Any]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def check_none_missing(labels: NDArray[Any]) -> None:
-    """Refuse query ids that are empty, None, NaN, pandas' NA or no time."""
+def _check_none_missing(labels: NDArray[Any], texts: NDArray[Any]) -> None:
+    """Refuse query ids that are empty, None, NaN, pandas' NA or no time.
+
+    ``texts`` are the same as texts where ``labels`` are objects.
+    """
     kind = labels.dtype.kind
     if kind == "O":
-        suspects = np.flatnonzero(np.isin(labels.astype(str), ["", "None", "nan", "<NA>", "NaT"]))
-        missing = [int(i) for i in suspects if not (isinstance(labels[i], str) and labels[i])]
+        suspects = np.flatnonzero(np.isin(texts, ["", "None", "nan", "<NA>", "NaT"]))
+        missing = [
+            int(i) for i in suspects if not (isinstance(labels[i], str | bytes) and labels[i])
+        ]
+    elif kind in "US":
+        missing = np.flatnonzero(labels == labels.dtype.type()).tolist()
     else:
-        missing = np.flatnonzero(labels == "" if kind == "U" else labels != labels).tolist()
+        missing = np.flatnonzero(labels != labels).tolist()
     if missing:
-        problem = f"row {missing[0]}: expected a query, found {str(labels[missing[0]]) or 'none'}"
+        problem = f"row {missing[0]}: expected a query, found {str(texts[missing[0]]) or 'none'}"
         raise DataError(problem, field="qid")
 
 

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.attributes import Attributes
 from didyma.data.categories import Vocabularies
-from didyma.data.groups import Groups, check_none_missing, group_rows
-from didyma.data.matrix import Columns, Matrix, as_csr, is_sparse, plain
+from didyma.data.groups import Groups, group_rows
+from didyma.data.matrix import Columns, Matrix, as_csr, is_sparse, plain, refuse_masked
 from didyma.data.schema import read_documents, read_queries
 from didyma.errors import DataError
 from didyma.lazy import cached_property
@@ -123,28 +123,30 @@ class Lists:
         labels = "y" if self._is_matrix else "labels"  # what files and scikit-learn call them
         numbers = {labels: self.labels, "scores": self.scores, "losses": self.losses}
         for name, column in {**numbers, "qid": self.qid, "docid": self.docid}.items():
+            refuse_masked(column, name)
             if column is not None and column.shape != (n_rows,):
                 raise DataError(f"expected {n_rows} values, found shape {column.shape}", field=name)
-        if self.grouping is None:
-            check_none_missing(self.qid)
         for name, column in {**numbers, "weights": self.weights}.items():
             if column is not None and not _are_finite(column):
                 raise DataError("expected finite numbers", field=name)
-        if self.losses is not None and self.losses.min(initial=0.0) < 0:
+        if self.losses is not None and np.any(self.losses < 0):
             raise DataError("expected losses of 0 or more", field="losses")
         if self.attributes and len(self.attributes) != n_rows:
             raise DataError(
                 f"expected {n_rows} rows, found {len(self.attributes)}", field="attributes"
             )
+        n_lists = len(self.groups)  # which refuse a row of no query
         of_lists = {"queries": self.queries, "weights": self.weights}
         for name, values in {**of_lists, "query_vectors": self.query_vectors}.items():
-            if values is not None and len(values) != len(self.groups):
+            refuse_masked(values, name)
+            if values is not None and len(values) != n_lists:
                 raise DataError(
-                    f"{len(values)} for {len(self.groups)} lists: expected one for each", field=name
+                    f"{len(values)} for {n_lists} lists: expected one for each", field=name
                 )
 
     def _check_matrix(self) -> None:
         X = self.X
+        refuse_masked(X, "X")
         if not (X.ndim == 2 and X.dtype.kind in "biuf"):
             raise DataError(
                 f"expected a matrix of numbers, found {X.dtype} of shape {X.shape}", field="X"
@@ -314,6 +316,7 @@ def joined(
         raise DataError(f"{len(values)} lists for {len(sizes)} queries", field=field)
     parts = [np.empty(0)]
     for number, (numbers, size) in enumerate(zip(values, sizes)):
+        refuse_masked(numbers, field)
         try:
             part = np.asarray(numbers, dtype=np.float64)
         except (TypeError, ValueError):

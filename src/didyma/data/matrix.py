@@ -55,6 +55,17 @@ def plain(X: Any) -> Any:
         return X.astype(dtype)
 
 
+def refuse_masked(values: object, field: str) -> None:
+    """Refuse an array that hides values behind a mask, which nothing here would look at.
+
+    >>> refuse_masked(np.ma.array([1.0, 2.0], mask=[False, True]), "y")
+    Traceback (most recent call last):
+    didyma.errors.DataError: y: has masked values, which would count: fill or leave them out
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise DataError("has masked values, which would count: fill or leave them out", field=field)
+
+
 def as_csr(X: Any, *, field: str = "X") -> sp.csr_array:
     """A sparse matrix as CSR, in place if it is CSR already, with 32-bit indices if these suffice.
 

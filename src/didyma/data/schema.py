@@ -25,6 +25,7 @@ from didyma.data.field_kinds import (
     vector_column,
 )
 from didyma.data.json_lines import number_of
+from didyma.data.matrix import refuse_masked
 from didyma.data.passage import TEXT, Fail, Passage, fail_in_document, flattened, id_of, records_of
 from didyma.data.text_columns import text_array
 from didyma.errors import DataError, warn_left_out
@@ -394,6 +395,7 @@ def read_queries(
         return texts, stacked(own_vectors, lambda n: f"query {n}, vector")
     if any(vector is not None for vector in own_vectors):
         raise DataError("queries have vectors already: give no others", field="query_vectors")
+    refuse_masked(vectors, "query_vectors")
     return texts, stacked(list(np.asarray(vectors)), lambda n: f"query_vectors, {n}")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.groups import Groups
-from didyma.data.matrix import is_sparse
+from didyma.data.matrix import is_sparse, refuse_masked
 from didyma.errors import DataError, warn
 from didyma.learning.scoring import BLOCK
 
@@ -20,6 +20,7 @@ LARGEST = 1e90
 
 def weights_of_queries(sample_weight: ArrayLike, groups: Groups) -> NDArray[np.float64]:
     """Mean weight of each query's rows."""
+    refuse_masked(sample_weight, "sample_weight")
     try:
         weight = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError):
