@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.text_columns import first_repeated
+from didyma.data.text_columns import check_distinct
 from didyma.errors import DataError
 from didyma.values import shown
 
@@ -62,9 +62,12 @@ def codes_of(texts: Iterable[str | None], vocabulary: Sequence[str]) -> NDArray[
     >>> codes_of(["b", "c", None], ("a", "b")).tolist()
     [1.0, -1.0, nan]
     """
-    place_of: dict[str | None, float] = {text: float(k) for k, text in enumerate(vocabulary)}
-    place_of[None] = math.nan
-    return np.array([place_of.get(text, UNSEEN) for text in texts], np.float64)
+    return _look_up_texts(texts, {text: k for k, text in enumerate(vocabulary)})
+
+
+def _look_up_texts(texts: Iterable[str | None], place_of: Mapping[str, int]) -> NDArray[np.float64]:
+    places = (math.nan if text is None else place_of.get(text, UNSEEN) for text in texts)
+    return np.fromiter(places, np.float64)
 
 
 def _look_up(codes: NDArray[Any], values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -96,23 +99,24 @@ class Numbering:
 
     def __init__(self, name: str, vocabulary: Sequence[str] | None = None) -> None:
         self.name, self.learns = name, vocabulary is None
-        self._texts = dict.fromkeys(vocabulary or ())
-        self._expects_letters = not any(are_numbers([text]) for text in self._texts)
+        self._place_of = {text: k for k, text in enumerate(dict.fromkeys(vocabulary or ()))}
+        self._expects_letters = not any(are_numbers([text]) for text in self._place_of)
 
     @property
     def vocabulary(self) -> Vocabulary:
         """The texts, each at the place that is its number."""
-        return tuple(self._texts)
+        return tuple(self._place_of)
 
     def codes(self, values: Iterable[Any]) -> NDArray[np.float64]:
         """The number of each value as text."""
         column = [None if is_missing(value) else as_text(value) for value in values]
         distinct = [text for text in dict.fromkeys(column) if text is not None]
         if self.learns:
-            self._texts |= dict.fromkeys(distinct)
+            for text in distinct:
+                self._place_of.setdefault(text, len(self._place_of))
         elif distinct and self._expects_letters and are_numbers(distinct):
             raise DataError(NUMBERS_FOUND, field=self.name)
-        return codes_of(column, self.vocabulary)
+        return _look_up_texts(column, self._place_of)
 
 
 def settled(lists: Lists) -> Lists:
@@ -137,9 +141,11 @@ def settled(lists: Lists) -> Lists:
 
 def renumbered(lists: Lists, wanted: Vocabularies | None, names: Sequence[str]) -> Lists:
     """The same with codes by these vocabularies; ``names`` of columns are what errors name."""
+    from didyma.data.matrix import dense  # which imports this module
+
     if lists.categories == wanted:
         return lists
-    X = np.array(lists.X) if isinstance(lists.X, np.ndarray) else lists.X.toarray()
+    X = np.array(dense(lists.X))
     present = lists.categories or (None,) * len(names)
     for j, (vocabulary, other) in enumerate(zip(wanted or (None,) * len(names), present)):
         if vocabulary is not None and other is not None:
@@ -163,9 +169,7 @@ def is_frame(X: Any) -> bool:
 
 def check_frame(frame: Any) -> None:
     """Refuse columns of one name, and dates and times, whose numbers would be those of a clock."""
-    if (again := first_repeated(list(frame.columns))) is not None:
-        problem = "expected columns with different names, found this one again"
-        raise DataError(problem, field=f"column {again!r}")
+    check_distinct(list(frame.columns))
     for name, dtype in zip(frame.columns, frame.dtypes):
         if TIMES.match(str(dtype)):
             raise DataError(f"expected numbers, found {dtype}", field=f"column {name!r}")

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data.categories import TextFoundError, number_in
-from didyma.data.text_columns import TextBlock, first_repeated, text_array
+from didyma.data.text_columns import TextBlock, check_distinct, text_array
 from didyma.errors import DataError
 from didyma.files import PathName, replace_when_done, stream_lines
 
@@ -54,9 +54,7 @@ class DelimitedFile:
         line, self.header = next(self._rows, nothing)
         if not self.header:
             raise DataError("expected a line with the names of the columns, found none", path=path)
-        if (again := first_repeated(self.header)) is not None:
-            problem = f"expected columns with different names, found {again!r} again"
-            raise DataError(problem, path=path, line=line)
+        check_distinct(self.header, path=path, line=line)
 
     def rows(self) -> Iterator[NumberedRow]:
         """The rows below the header one by one, each with the line on which it begins."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data.categories import Vocabularies, renumbered
-from didyma.data.text_columns import first_repeated
+from didyma.data.text_columns import check_distinct
 from didyma.errors import DataError, placed
 from didyma.files import PathName
 from didyma.values import kind_of
@@ -269,9 +269,7 @@ class Columns:
         """The same rows with these columns, whose categories are those of the data."""
         if self.names is not None and data.feature_names is not None:
             for names in (self.names, data.feature_names):
-                if (again := first_repeated(names)) is not None:
-                    problem = "expected features with different names, found this one again"
-                    raise DataError(problem, path=path, field=f"feature {again!r}")
+                check_distinct(names, "feature", path=path)
             place = {name: k for k, name in enumerate(data.feature_names)}
             if missing := [name for name in self.names if name not in place]:
                 raise DataError(f"expected also the features {', '.join(missing)}", path=path)

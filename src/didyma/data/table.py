@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -42,7 +42,7 @@ from didyma.data.lists import Lists
 from didyma.data.matrix import Matrix, dense
 from didyma.data.passage import id_of
 from didyma.data.row_blocks import collect, rebatch
-from didyma.data.text_columns import first_repeated, text_array
+from didyma.data.text_columns import check_distinct, first_repeated, text_array
 from didyma.errors import DataError, placed
 from didyma.files import PathName, format_suffix, replace_when_done
 
@@ -148,9 +148,9 @@ class TableLayout(NamedTuple):
     options: TableOptions
 
     @property
-    def optional(self) -> tuple[str, ...]:
-        """Columns of numbers that may be missing."""
-        return self.features if self.options.missing else ()
+    def optional(self) -> Collection[str]:
+        """Columns of numbers that may be missing: a set, as each field is asked for."""
+        return frozenset(self.features if self.options.missing else ())
 
     @property
     def numeric(self) -> list[str]:
@@ -372,8 +372,7 @@ def _named_columns(parts: Iterable[Lists], path: PathName) -> Iterator[tuple[lis
             base = 0 if part.zero_based else 1
             names = part.feature_names or tuple(f"f{base + k}" for k in range(part.X.shape[1]))
             header = ["label", "qid", *([] if part.docid is None else ["docid"]), *names]
-            if (again := first_repeated(header)) is not None:
-                raise DataError("expected columns with different names", path=path, field=again)
+            check_distinct(header, path=path)
         yield header, part
 
 

@@ -58,6 +58,24 @@ def first_repeated(texts: Sequence[str]) -> str | None:
     return None
 
 
+def check_distinct(
+    names: Sequence[str],
+    kind: str = "column",
+    *,
+    path: PathName | None = None,
+    line: int | None = None,
+) -> None:
+    """Refuse a name that stood before.
+
+    >>> check_distinct(["a", "b", "a"])
+    Traceback (most recent call last):
+    didyma.errors.DataError: column 'a': expected columns with different names, found this one again
+    """
+    if (again := first_repeated(names)) is not None:
+        problem = f"expected {kind}s with different names, found this one again"
+        raise DataError(problem, path=path, line=line, field=f"{kind} {again!r}")
+
+
 def distinct(*columns: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Number the distinct rows of columns of text or integers by first appearance.
 
