@@ -66,6 +66,25 @@ def test_quantiles_split_the_training_scores_evenly() -> None:
     np.testing.assert_allclose(shares[:50], 1 - np.arange(1, 51) / 51, atol=1e-3)
 
 
+@given(st.lists(st.sampled_from([0.0, 1.0, 2.5]) | st.floats(-5, 5), min_size=1), st.integers(1, 6))
+def test_no_score_takes_more_than_its_share_of_quantiles(values: list[float], n: int) -> None:
+    """Where scores are at least as many as bins, each bin has one; where fewer, each is alone."""
+    scores = np.unique(values)
+    thresholds = ScoreBinner(n).fit(np.array(values)[:, None]).thresholds_
+    counts = np.bincount(thresholds.searchsorted(scores), minlength=len(thresholds) + 1)
+    assert counts.max() == 1 or len(scores) > n + 1
+    if len(scores) > n + 1 and len(scores) == len(values):
+        assert len(thresholds) == n
+
+
+def test_a_score_that_most_rows_share_leaves_thresholds_to_the_others() -> None:
+    rows = np.concatenate([np.zeros(900), np.arange(1.0, 101.0)])[:, None]
+    binner = ScoreBinner(10, sparse_output=False).fit(rows)
+    assert len(binner.thresholds_) == 10
+    shares = binner.transform(rows[900:]).mean(axis=0)
+    np.testing.assert_allclose(shares, np.arange(10, 0, -1) / 10, atol=0.011)
+
+
 def test_even_thresholds_lie_between_the_extremes() -> None:
     binner = ScoreBinner(3, "even").fit([[2.0, -1.0], [10.0, np.nan], [3.0, 1.0]])
     assert binner.thresholds_.tolist() == [4, 6, 8, -0.5, 0, 0.5]
@@ -111,7 +130,7 @@ def test_names_tell_thresholds_apart() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"strategy": "uniform"}, "strategy: expected one of quantile, even, geometric, unit"),
+        ({"strategy": "uniform"}, "strategy: expected one of 'quantile', 'even', 'geometric', "),
         ({"n_thresholds": 0}, "n_thresholds: expected a whole number from 1 on"),
     ],
 )
