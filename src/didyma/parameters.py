@@ -7,14 +7,13 @@ the data or on other parameters, and names of losses, maps and the like, is read
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from numbers import Real
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from didyma.errors import DataError
-from didyma.values import is_whole
+from didyma.values import is_number, is_whole
 
 __all__ = ["RULES", "Lost", "Rule", "check_parameter"]
 
@@ -35,6 +34,11 @@ class Rule(NamedTuple):
     words: str
     holds: Callable[[Any], bool]
 
+    def check(self, value: Any, field: str) -> None:
+        """Refuse another value."""
+        if not self.holds(value):
+            raise DataError(f"expected {self.words}, found {value!r:.40}", field=field)
+
 
 def _or(value: Any, rule: Rule) -> Rule:
     words, holds = rule
@@ -50,12 +54,10 @@ def _whole(least: int) -> Rule:
 
 
 def _number(words: str, holds: Callable[[float], bool]) -> Rule:
-    def is_one(value: Any) -> bool:
-        return isinstance(value, Real) and not isinstance(value, bool) and holds(float(value))
-
-    return Rule(f"a number {words}", is_one)
+    return Rule(f"a number {words}", lambda value: is_number(value) and holds(float(value)))
 
 
+COUNT = _whole(1)
 POSITIVE = _number("above 0", lambda value: 0.0 < value < math.inf)
 FLAG = Rule("True or False", lambda value: isinstance(value, bool | np.bool_))
 SEED = Rule(
@@ -73,17 +75,17 @@ THREADS = Rule(
 )
 COLUMNS = Rule(
     "a list of columns",
-    lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping),
+    lambda value: isinstance(value, Collection) and not isinstance(value, str | bytes | Mapping),
 )
 
 _NAMES: dict[Rule, str] = {
     _whole(0): "embed_budget longest_suffix n_rounds ties",
-    _whole(1): (
+    COUNT: (
         "batch_size character_size degree dimension epochs filters hidden layers length max_iter "
         "max_length min_count mlp n_components n_restarts n_sweeps n_thresholds overlap rank rare "
         "tag_size width word_size"
     ),
-    _or(None, _whole(1)): "patience window",
+    _or(None, COUNT): "patience window",
     _or(None, _whole(2)): "n_candidates",
     _number("from 0 on", lambda value: value >= 0.0): "time_budget tol",
     _number("from 0 on, and finite", lambda value: 0.0 <= value < math.inf): (
@@ -124,6 +126,5 @@ def check_parameter(name: str, value: Any) -> None:
             f"was {value.what}, which the model file does not hold: set it, set_params({name}=…)",
             field=name,
         )
-    rule = RULES.get(name)
-    if rule is not None and not rule.holds(value):
-        raise DataError(f"expected {rule.words}, found {value!r:.40}", field=name)
+    if (rule := RULES.get(name)) is not None:
+        rule.check(value, name)

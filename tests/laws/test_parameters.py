@@ -10,6 +10,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from didyma import TextReranker
@@ -74,6 +75,41 @@ def test_those_of_rankers_that_have_no_rule(cls: Any) -> None:
         with pytest.raises(DataError) as caught:
             cls(**{name: value}).fit(rows, grades, qid=qid)
         assert caught.value.field == name, (name, value, str(caught.value))
+
+
+HUGE = 10**400  # which no float can be
+
+
+@pytest.mark.parametrize("name", sorted(RULES))
+def test_numbers_that_are_too_large_are_refused_like_others(name: str) -> None:
+    if RULES[name].holds(1.0) or RULES[name].holds(0.5):
+        with pytest.raises(DataError, match=rf"^{name}: expected .*number.*, found 1000+$"):
+            check_parameter(name, HUGE)
+
+
+@pytest.mark.parametrize("cls", [cls for cls in RANKERS if "C" in cls._get_param_names()])
+@pytest.mark.parametrize("C", [HUGE, True, False, np.True_])
+def test_costs_are_numbers(cls: Any, C: Any) -> None:
+    rows, grades = np.eye(4), np.array([1.0, 0.0, 0.0, 1.0])
+    with pytest.raises(DataError, match=r"^C: expected a positive number from"):
+        cls(C=C).fit(rows, grades, group=[2, 2])
+
+
+@pytest.mark.parametrize("name", ["categorical", "decreasing", "increasing"])
+def test_columns_can_be_read_twice(name: str) -> None:
+    for columns in ([0], (), {"a"}, np.array([1]), pd.Index(["a"]), {"a": 1}.keys(), range(2)):
+        check_parameter(name, columns)
+    for columns in ((k for k in range(2)), iter([1]), map(str, [1]), "a", b"a", {"a": 1}):
+        with pytest.raises(DataError, match=f"^{name}: expected a list of columns"):
+            check_parameter(name, columns)
+
+
+def test_a_choice_is_made_before_data_are_read() -> None:
+    for value in BAD:
+        with pytest.raises(DataError, match=r"^strategy: expected one of 'quantile', 'even'"):
+            ScoreBinner(strategy=value).fit(None)  # type: ignore[arg-type]
+        with pytest.raises(DataError, match=r"^features: expected one of 'auto', 'small'"):
+            TextReranker(features=value).fit(None)  # type: ignore[arg-type]
 
 
 def test_a_parameter_of_a_subclass_is_its_own() -> None:

@@ -366,5 +366,5 @@ def test_sets_of_features(tmp_path):
         reranker.save(tmp_path / "model")
         assert didyma.load(tmp_path / "model").features == features
     assert {trial["rung"].split()[0] for trial in TextReranker().fit(lists).trials_} > {"small"}
-    with pytest.raises(DataError, match="features: expected one of auto, small, extended"):
+    with pytest.raises(DataError, match="features: expected one of 'auto', 'small', 'extended'"):
         TextReranker(features="large").fit(lists)

@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
@@ -18,6 +17,7 @@ from didyma.errors import DataError, check_choice
 from didyma.execution import one_blas_thread
 from didyma.learning.problem import Problem, signs_of
 from didyma.stateful import Stateful, array_of, record_of
+from didyma.values import is_number
 
 __all__ = [
     *("Callback", "Clock", "Progress", "Result", "Solution", "Status"),
@@ -116,9 +116,9 @@ class Solution:
 
 def check_C(C: Any) -> float:
     """C, if it is a number to train with."""
-    if not (isinstance(C, Real) and 1.0 / LARGEST_C <= float(C) <= LARGEST_C):
+    if not (is_number(C) and 1.0 / LARGEST_C <= float(C) <= LARGEST_C):
         raise DataError(
-            f"expected a positive number from {1 / LARGEST_C:g} to {LARGEST_C:g}, found {C!r}",
+            f"expected a positive number from {1 / LARGEST_C:g} to {LARGEST_C:g}, found {C!r:.40}",
             field="C",
         )
     return float(C)

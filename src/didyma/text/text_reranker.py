@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.data.lists import Lists
 from didyma.data.passage import Passage, passages_of
 from didyma.data.schema import Schema, SchemaField
-from didyma.errors import DataError
+from didyma.errors import DataError, check_choice
 from didyma.execution import on_cluster
 from didyma.model import Saved, State
 from didyma.model.fields import check_parameters
@@ -200,9 +200,7 @@ class TextReranker(Reranker):
 
         for name in (*PARAMETERS, *LATER, "callback", "on_encoded"):
             check_parameter(name, getattr(self, name))
-        if self.features not in FEATURES:
-            problem = f"expected one of {', '.join(FEATURES)}, found {self.features!r}"
-            raise DataError(problem, field="features")
+        check_choice(self.features, FEATURES, "features")
         lists = read_judged(queries, passages, labels, scores, query_vectors)
         self.schema_, self.trained_on_ = Schema.of(lists.attributes), TrainingData.of(lists)
         target = None if lists.labels is None else Target.of(lists.y, lists.groups, self.measure)

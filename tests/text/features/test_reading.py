@@ -11,6 +11,7 @@ from didyma.data.lists import Lists
 from didyma.errors import DataError
 from didyma.text.features.extended import ExtendedFeatures
 from didyma.text.features.part import FirstStage
+from didyma.text.features.reading import Reader, cut_windows
 from didyma.text.features.small import SmallFeatures
 from didyma.text.features.union import TextFeatures
 from tests.text.features.reference import written
@@ -45,6 +46,16 @@ def test_a_window_is_a_passage(case):
         starts = [min(k * step, max(0, len(words) - size)) for k in range(n_windows)]
         cuts = [passage[a:b] for a, b in found.spans[mine]]
         assert [written(text) for text in cuts] == [words[a : a + size] for a in starts]
+
+
+@pytest.mark.parametrize("size", [None, 0, 1.5, True])
+def test_a_window_has_a_size(size):
+    lists = Lists.of_texts(["a"], [["a b c"]])
+    reading = Reader.fit(lists).read(lists)
+    with pytest.raises(
+        DataError, match=f"^window: expected a whole number from 1 on, found {size}"
+    ):
+        cut_windows(reading, size)
 
 
 def test_the_first_stage_ranks_passages_not_windows():
@@ -88,7 +99,5 @@ def test_a_long_document_is_found_by_its_best_window():
 
 def test_a_window_has_words():
     lists = Lists.of_texts(["x"], [["x"]])
-    with pytest.raises(
-        DataError, match="window: expected None or a whole number from 1 on, found 0"
-    ):
+    with pytest.raises(DataError, match="window: expected a whole number from 1 on, found 0"):
         TextFeatures([SmallFeatures()], window=0).fit(lists).windowed(lists)

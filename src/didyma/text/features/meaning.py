@@ -102,11 +102,6 @@ class Meaning(Part):
         """Name of each column."""
         return (*self.descriptions, *(f"{MEANING}.{field}" for field in self.fields))
 
-    @property
-    def encoder_name(self) -> str:
-        """What the encoder is called, nothing if there is none."""
-        return self._name
-
     def attach(self, encoder: Any = None, store: Any = None) -> Self:
         """Use an encoder again that is not part of a saved model, and vectors that are kept."""
         if encoder is not None:

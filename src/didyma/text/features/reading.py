@@ -12,7 +12,7 @@ import didyma._core.text as core
 from didyma.data.lists import Lists
 from didyma.lazy import cached_property
 from didyma.model import Saved, Serialisable
-from didyma.parameters import check_parameter
+from didyma.parameters import COUNT
 from didyma.text.features.digests import with_places
 from didyma.text.features.languages import check_language
 from didyma.text.features.lexicon import Lexicon, Tokens, Vocabulary
@@ -178,7 +178,7 @@ def cut_windows(
 
     With it the row of each window, and where it stands in its passage, in code points.
     """
-    check_parameter("window", size)
+    COUNT.check(size, "window")
     step = (size + 1) // 2
     begins, ends = reading.begins[reading.rows], reading.ends[reading.rows]
     counts = 1 + np.maximum(0, -(-(ends - begins - size) // step))
