@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from didyma.data import blocks, delimited, read, table, write
-from didyma.data.categories import Numbering, settled, text_of
+from didyma.data.categories import Numbering, number_frame, settled, text_of
 from didyma.data.lists import Lists
 from didyma.data.matrix import Columns
 from didyma.errors import DataError
@@ -124,8 +125,39 @@ def test_a_number_is_one_category_however_it_is_written(tmp_path: Path) -> None:
     path = written(tmp_path, ".jsonl", {**ROWS, "brand": [3, 3.0, "acme", "3", 2.5]})
     data = read(path, categorical=["brand"])
     assert data.categories == (None, ("2.5", "3", "acme"), None)
-    frame = pd.DataFrame({**ROWS, "brand": [3, 3.0, "acme", "3", 2.5]})
-    assert table.from_frame(frame, categorical=["brand"]).categories == data.categories
+
+
+MIXED = ["acme", "3", None, 3, "beta"]
+
+
+def test_a_column_of_a_frame_has_either_texts_or_numbers() -> None:
+    """For tables and rankers alike: 3 among texts might be "3" or "3.0"."""
+    place = r"brand'?: expected either texts or numbers: found int 3$"
+    frame = pd.DataFrame({**ROWS, "brand": MIXED})
+    for vocabulary in (["brand"], {"brand": ["3", "acme"]}):
+        with pytest.raises(DataError, match=place):
+            table.from_frame(frame, categorical=vocabulary)
+    for known in (None, {"brand": ("3", "acme")}, {}):
+        with pytest.raises(DataError, match=place):
+            number_frame(frame, ["brand"], known)
+    for other in (b"a", date(2020, 1, 1), ["a"]):
+        frame = pd.DataFrame({**ROWS, "brand": [other, *MIXED[1:]]})
+        with pytest.raises(DataError, match=r"brand'?: expected categories that are texts or num"):
+            table.from_frame(frame, categorical=["brand"])
+    numbers = pd.DataFrame({**ROWS, "brand": ["7", 3, None, 2.5, "8"]})
+    expected = [7.0, 3.0, np.nan, 2.5, 8.0]
+    data = table.from_frame(numbers, categorical=["brand"])
+    np.testing.assert_array_equal(data.X[:, 1], expected)
+    np.testing.assert_array_equal(number_frame(numbers, ["brand"])[0]["brand"], expected)
+
+
+def test_texts_that_are_digits_are_no_categories_of_letters() -> None:
+    """As in files: they are more likely the numbers of another column."""
+    frame = pd.DataFrame({**ROWS, "brand": ["7", "8", "", "7", "9"]})
+    with pytest.raises(DataError, match="column 'brand': held texts in training, not numbers"):
+        number_frame(frame, ["brand"], {"brand": ("acme", "zoo")})
+    coded = number_frame(frame, ["brand"], {"brand": ("7", "zoo")})[0]["brand"]
+    np.testing.assert_array_equal(coded, [0.0, -1.0, np.nan, 0.0, -1.0])
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])

@@ -89,6 +89,22 @@ def as_text(value: Any) -> str:
     return str(value).removesuffix(".0") if isinstance(value, float) else str(value)
 
 
+def texts_among(values: Sequence[Any], field: str) -> set[str]:
+    """The texts of a column, which has either texts or numbers, be they written as texts.
+
+    The number 3 among other texts could be "3", "3.0" or "03".
+    """
+    texts = {value for value in values if isinstance(value, str)}
+    others = [value for value in values if not (value is None or isinstance(value, str))]
+    for value in others:
+        if not isinstance(value, Number):
+            problem = f"expected categories that are texts or numbers: found {shown(value)}"
+            raise DataError(problem, field=field)
+    if others and not are_numbers(texts):
+        raise DataError(f"expected either texts or numbers: found {shown(others[0])}", field=field)
+    return texts
+
+
 class Numbering:
     """Texts of a column, numbered as they come or by a vocabulary; a blank one is missing.
 
@@ -108,8 +124,10 @@ class Numbering:
         return tuple(self._place_of)
 
     def codes(self, values: Iterable[Any]) -> NDArray[np.float64]:
-        """The number of each value as text."""
-        column = [None if is_missing(value) else as_text(value) for value in values]
+        """The number of each value as text; they are either texts or numbers."""
+        present = _present(values)
+        texts_among(present, self.name)
+        column = [None if value is None else as_text(value) for value in present]
         distinct = [text for text in dict.fromkeys(column) if text is not None]
         if self.learns:
             for text in distinct:
@@ -189,7 +207,7 @@ def category_columns(X: Any) -> dict[int, Any]:
 def refuse_texts(frame: Any) -> None:
     """Say which column of a data frame holds no numbers, and what could be done about texts."""
     for name in frame.columns:
-        for value in _values(np.asarray(frame[name])):
+        for value in _present(np.asarray(frame[name]).tolist()):
             if (problem := _problem(value, None)) is not None:
                 advice = f": texts can be categories, AdditiveSVMRanker(categorical=[{name!r}])"
                 problem = f"expected numbers, found {shown(value)}"
@@ -210,29 +228,28 @@ def number_frame(
     """
     columns, vocabularies = dict[Any, NDArray[np.float64]](), dict[Any, Vocabulary]()
     for name in names:
-        column = np.asarray(frame[name])
+        column, field = np.asarray(frame[name]), f"column {name!r}"
         vocabulary = None if vocabulary_of is None else vocabulary_of.get(name)
         if vocabulary is None and column.dtype.kind in "biuf":
             continue
-        values = _values(column)
-        texts = {value for value in values if isinstance(value, str)}
+        values = _present(column.tolist())
+        texts = texts_among(values, field)
         if vocabulary_of is None and not are_numbers(texts):
             vocabulary = tuple(sorted(texts))
         for value in values:
             if (problem := _problem(value, vocabulary)) is not None:
-                mixed = vocabulary_of is None and problem == NUMBERS_FOUND
-                problem = "expected either texts or numbers" if mixed else problem
-                raise DataError(f"{problem}: found {shown(value)}", field=f"column {name!r}")
+                raise DataError(f"{problem}: found {shown(value)}", field=field)
         if vocabulary is None:
             columns[name] = np.array([*map(_number, values)], np.float64)
         else:
-            columns[name], vocabularies[name] = codes_of(values, vocabulary), vocabulary
+            columns[name] = Numbering(field, vocabulary).codes(values)
+            vocabularies[name] = vocabulary
     return _replaced(frame, columns), vocabularies
 
 
-def _values(column: NDArray[Any]) -> list[Any]:
+def _present(values: Iterable[Any]) -> list[Any]:
     """The values of a column, None for each that is missing."""
-    return [None if is_missing(value) else value for value in column.tolist()]
+    return [None if is_missing(value) else value for value in values]
 
 
 def _number(value: Any) -> float:
