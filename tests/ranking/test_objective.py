@@ -72,6 +72,68 @@ def test_without_groups_it_is_refused(group):
         didyma.objective("ap")(np.array([1.0, 0.0]), np.zeros(2), None, group)
 
 
+RELEVANT, LEVEL = np.array([1.0, 0.0, 0.0, 1.0]), np.zeros(4)
+
+
+@pytest.mark.parametrize(
+    ("y", "scores", "weight", "group", "message"),
+    [
+        (RELEVANT, np.zeros(3), None, [4], "scores: 3 for 4 labels"),
+        (RELEVANT, np.zeros(5), None, [4], "scores: 5 for 4 labels"),
+        (RELEVANT, np.zeros((4, 3)), None, [4], r"scores: .* for each row, found shape \(4, 3\)"),
+        (
+            RELEVANT,
+            [0.0, np.nan, 0.0, 0.0],
+            None,
+            [4],
+            "scores: row 1: .* finite number, found nan",
+        ),
+        (
+            RELEVANT,
+            [0.0, 0.0, np.inf, 0.0],
+            None,
+            [4],
+            "scores: row 2: .* finite number, found inf",
+        ),
+        (RELEVANT, [[0.0], [0.0, 1.0]], None, [4], "scores: expected an array"),
+        ([1.0, 0.0, np.nan, 1.0], LEVEL, None, [4], "y: row 2: expected a finite number"),
+        (np.array([1, None, 0, 0]), LEVEL, None, [4], "y: row 1: .* finite number, found None"),
+        (RELEVANT * 1j, LEVEL, None, [4], "y: expected numbers, found complex128"),
+        (["bad", "good", "bad", "bad"], LEVEL, None, [4], "y: expected numbers"),
+        (np.ma.array(RELEVANT, mask=RELEVANT > 0), LEVEL, None, [4], "y: has masked values"),
+        ([], [], None, [0], "y: expected a number for each row"),
+        (None, LEVEL, None, [4], "y: expected a number for each row"),
+        (RELEVANT, LEVEL, None, [3], "group: sizes add up to 3 but there are 4 rows"),
+        (RELEVANT, LEVEL, None, 4, "group: expected a list of query sizes"),
+        (RELEVANT, LEVEL, None, ["four"], "group: expected a list of query sizes"),
+        (RELEVANT, LEVEL, np.ones(3), [4], "weight: expected 4 weights"),
+        (RELEVANT, LEVEL, 2.0, [4], "weight: expected 4 weights"),
+        (RELEVANT, LEVEL, [1.0, 1.0, np.nan, 1.0], [4], "weight: expected finite weights"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_by_its_name(y, scores, weight, group, message):
+    with pytest.raises(DataError, match=f"^{message}"):
+        didyma.objective("ap")(y, scores, weight, group)
+
+
+def test_lists_are_arrays():
+    function = didyma.objective("ap")
+    expected = function(RELEVANT, LEVEL, np.ones(4), np.array([4]))
+    found = function(RELEVANT.tolist(), LEVEL.tolist(), [1.0] * 4, [4])
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_labels_that_change_in_place_are_read_again():
+    function, y = didyma.objective("ap"), RELEVANT.copy()
+    function(y, LEVEL, None, [4])
+    y[:] = y[::-1] - RELEVANT + [0.0, 1.0, 0.0, 0.0]
+    gradient, _ = function(y, LEVEL, None, [4])
+    np.testing.assert_array_equal(gradient, didyma.objective("ap")(y, LEVEL, None, [4])[0])
+    y[0] = np.nan
+    with pytest.raises(DataError, match="y: row 0"):
+        function(y, LEVEL, None, [4])
+
+
 def test_copies_are_equal_also_after_a_call():
     function = didyma.objective("ap")
     function(np.array([1.0, 0.0]), np.zeros(2), None, [2])

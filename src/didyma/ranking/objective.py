@@ -14,6 +14,7 @@ nothing asks to move do not hold back the others.
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -21,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.groups import Groups
+from didyma.data.matrix import refuse_masked
 from didyma.errors import DataError, check_choice
 from didyma.ranking.losses import ItemwiseLoss, parse_loss
 from didyma.ranking.problem import RankingProblem
@@ -45,38 +47,48 @@ class Objective:
         self, first: Any, second: Any, weight: Any = None, group: Any = None
     ) -> tuple[Vector, Vector]:
         """Of (scores, data), as ``train`` has them, or (labels, scores, weights, group sizes)."""
-        if isinstance(second, np.ndarray):
-            return self.derivatives(second, first, group, weight)
-        return self.derivatives(first, *_judgements(second))
+        if hasattr(second, "get_label"):
+            return self.derivatives(first, *_judgements(second))
+        return self.derivatives(second, first, group, weight)
 
     def derivatives(
         self, scores: ArrayLike, y: ArrayLike, group: Any, weight: Any = None
     ) -> tuple[Vector, Vector]:
         """The gradient and the second-order weight of each row."""
         problem = self._problem(y, group, weight)
-        slopes, _ = problem.slopes(np.ascontiguousarray(scores, dtype=np.float64))
+        numbers = _finite(_array(scores, "scores"), "scores")
+        if len(numbers) != problem.n_rows:
+            raise DataError(f"{len(numbers)} for {problem.n_rows} labels", field="scores")
+        slopes, _ = problem.slopes(numbers)
         gradient = slopes * problem.multiplicity.sum()
         size = np.abs(gradient)
         return gradient, size + LEAST * size.mean() + np.finfo(np.float32).tiny
 
     def _problem(self, y: ArrayLike, group: Any, weight: Any) -> Any:
-        if group is None or not len(group):
+        """The problem of these judgements, which are read when they are not those of before."""
+        if group is None or (isinstance(group, Sized) and not len(group)):
             raise DataError(
                 "a ranking objective needs the size of each query: give the booster its group",
                 field="group",
             )
-        data = [np.asarray(part) for part in (y, group, () if weight is None else weight)]
+        judgements = {"y": y, "group": group, "weight": weight}
+        data = [_array(values, field) for field, values in judgements.items()]
         if not self._posed or not all(map(np.array_equal, data, self._posed)):
-            object.__setattr__(self, "_posed", (*data, self._pose(*data)))
+            posed = (*(values.copy() for values in data), self._pose(data[0], group, weight))
+            object.__setattr__(self, "_posed", posed)
         return self._posed[-1]
 
-    def _pose(self, y: Any, group: Any, weight: Any) -> Any:
-        groups = Groups.from_sizes(group, len(y))
+    def _pose(self, y: NDArray[Any], group: Any, weight: Any) -> Any:
+        grades = np.maximum(_finite(y, "y"), 0.0)
+        groups, query_weight = Groups.from_sizes(group, len(grades)), None
+        if weight is not None:
+            try:
+                query_weight = weights_of_queries(weight, groups)
+            except DataError as error:
+                raise DataError(error.problem, field="weight") from None
         kind = RampProblem if self.bound == "ramp" else RankingProblem
-        return kind(
-            *(np.zeros((len(y), 1)), np.maximum(y.astype(np.float64), 0.0), groups, self.loss),
-            query_weight=weights_of_queries(weight, groups) if len(weight) else None,
-        )
+        features = np.zeros((len(grades), 1))  # scores are all that counts
+        return kind(features, grades, groups, self.loss, query_weight=query_weight)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"loss": self.loss, "bound": self.bound}
@@ -111,3 +123,29 @@ def _judgements(data: Any) -> tuple[Any, Any, Any]:
             weight = np.repeat(weight, sizes)
         return data.get_label(), sizes, weight if len(weight) else None
     return data.get_label(), data.get_group(), data.get_weight()
+
+
+def _array(values: Any, field: str) -> NDArray[Any]:
+    refuse_masked(values, field)
+    try:
+        return np.asarray(values)
+    except ValueError:  # parts of different lengths
+        raise DataError(
+            "expected an array, found parts of different lengths", field=field
+        ) from None
+
+
+def _finite(values: NDArray[Any], field: str) -> Vector:
+    """The numbers of the rows, of which there is at least one."""
+    if values.ndim != 1 or not len(values):
+        raise DataError(f"expected a number for each row, found shape {values.shape}", field=field)
+    try:
+        if values.dtype.kind not in "biufO":
+            raise TypeError
+        numbers = np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"expected numbers, found {values.dtype}", field=field) from None
+    if not (finite := np.isfinite(numbers)).all():
+        row = int(finite.argmin())
+        raise DataError(f"row {row}: expected a finite number, found {values[row]}", field=field)
+    return numbers
