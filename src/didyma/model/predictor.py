@@ -187,8 +187,12 @@ class Model(Serialisable):
     @property
     def ranks(self) -> bool:
         """Whether it scores rows of features."""
-        counted = self.steps[0][0].get("n_features") is not None
-        return counted and hasattr(class_of(self.name), "predict")
+        return self._reads_rows and hasattr(class_of(self.name), "_score_rows")
+
+    @property
+    def _reads_rows(self) -> bool:
+        """Whether its input has features that are counted."""
+        return self.steps[0][0].get("n_features") is not None
 
     @property
     def allows_missing(self) -> bool:
@@ -197,10 +201,10 @@ class Model(Serialisable):
 
     @property
     def weights(self) -> dict[str, float]:
-        """The weight of each feature that a linear model sees, by its name; else nothing."""
+        """The weight of each feature that a linear model of rows sees, by name; else nothing."""
         prefix = self.steps[-1][1]
         coef = self.tensors.get(f"{prefix}coef_")
-        if coef is None:
+        if coef is None or not self._reads_rows:
             return {}
         names = self.features.labels
         if not self.scales:
