@@ -87,11 +87,21 @@ def test_equal_scores_keep_their_order():
     problem = latent((X, y, Groups.from_sizes([6], 6), None), feature_map=Positional())
     first = problem.complete(np.array([1.0, 3, 2, 0, 0, 1]))
     np.testing.assert_allclose(first, 1.0 / np.array([3, 1, 2, 5, 6, 4]))
-    for w in (np.zeros(6), 7 + 1e-12 * np.arange(6.0)):  # equal, but for rounding
+    rounded = [7 + 1e-15 * np.arange(6.0), np.array([7, 7 + 1e-12, 7 - 1e-12, 0, 1e-12, 0])]
+    for w in (np.zeros(6), *rounded):  # equal, but for rounding
         np.testing.assert_array_equal(problem.complete(w), first)
     # Of three, two change places and the third, equal to one of these, stays behind it.
     changed = problem.complete(np.array([5.0, 1.0, 1.0 + 1e-12, 0, 0, 0]))
     np.testing.assert_allclose(changed, 1.0 / np.array([1, 2, 3, 5, 6, 4]))
+
+
+def test_what_all_scores_have_in_common_ties_none():
+    y = np.array([1.0, 1, 1, 0, 0, 0])
+    groups, w = Groups.from_sizes([6], 6), np.array([1.0, 3, 2, 0, 0.5, 0.25])
+    problem = latent((np.eye(6), y, groups, None), feature_map=Positional())
+    expected = problem.complete(w)
+    problem.complete(-w)
+    np.testing.assert_array_equal(problem.complete(1e9 + w), expected)
 
 
 def test_first_completions_follow_the_generator():

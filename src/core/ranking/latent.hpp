@@ -5,7 +5,7 @@
 // the positional map Ψ = Σ_r v_r φ(item at rank r), of which all rows but the moved ones cancel.
 #pragma once
 
-#include <cmath>
+#include <algorithm>
 
 #include "ranking/lattice.hpp"
 #include "ranking/prediction.hpp"
@@ -115,22 +115,20 @@ class LatentOracle : public RankingOracle {
     Span<const int64_t> places_;
 };
 
-// Sorts the rows of one class, whose places are consecutive.
-inline void complete_class(Span<const double> scores, Span<int64_t> places) {
+// Sorts the rows of one class, whose places are consecutive; up to `closest` apart they are equal.
+inline void complete_class(Span<const double> scores, double closest, Span<int64_t> places) {
     const int64_t n = scores.size();
     Array<int64_t> rows(n);
     Array<double> before(n);
     int64_t first = places[0];
-    double largest = 0.0;
     for (int64_t r = 0; r < n; ++r) {
         rows[r] = r;
         before[r] = -static_cast<double>(places[r]);
         first = std::min(first, places[r]);
-        largest = std::max(largest, std::abs(scores[r]));
     }
     sort_descending(scores, Span<int64_t>(rows));
     for (int64_t low = 0, t = 1; t <= n; ++t) {
-        if (t == n || scores[rows[t - 1]] - scores[rows[t]] > TIE * largest) {
+        if (t == n || scores[rows[t - 1]] - scores[rows[t]] > closest) {
             sort_descending<int64_t>(before, rows.slice(low, t));
             low = t;
         }
@@ -153,8 +151,10 @@ inline void complete(const Queries& queries, Span<const int64_t> rows, Span<cons
             Array<double> gathered(stop - start);
             for (int64_t t = start; t < stop; ++t) gathered[t - start] = scores[rows[t]];
             const Span<const double> own = gathered;
-            complete_class(own.slice(0, P), places.slice(start, start + P));
-            complete_class(own.slice(P, own.size()), places.slice(start + P, stop));
+            const auto [lowest, highest] = std::minmax_element(own.begin(), own.end());
+            const double closest = tie_width(*lowest, *highest);
+            complete_class(own.slice(0, P), closest, places.slice(start, start + P));
+            complete_class(own.slice(P, own.size()), closest, places.slice(start + P, stop));
         }
     });
 }

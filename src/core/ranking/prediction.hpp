@@ -5,12 +5,22 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include "ranking/queries.hpp"
 
 namespace didyma {
 
-constexpr double TIE = 1e-9;  // scores that are closer, relative to the largest, are equal
+constexpr double TIE = 1e-9;    // scores that are closer, relative to their range, are equal
+constexpr double ROUNDING = 8;  // units in the last place of a score that say nothing
+
+// The distance up to which scores of a query are equal. What all of them have in common does not
+// count, but no score is finer than its digits.
+inline double tie_width(double lowest, double highest) {
+    const double largest = std::max(std::abs(lowest), std::abs(highest));
+    return std::max(TIE * (highest - lowest),
+                    ROUNDING * std::numeric_limits<double>::epsilon() * largest);
+}
 
 // Calls f(first, last) for each run of ranks of equal scores.
 template <class F>
@@ -18,8 +28,7 @@ void for_each_run(const SortedQuery& query, F f) {
     const Span<const double> scores = query.scores;
     const Span<const int32_t> order = query.order;
     const int64_t n = order.size();
-    const double closest =
-        TIE * std::max(std::abs(scores[order[0]]), std::abs(scores[order[n - 1]]));
+    const double closest = tie_width(scores[order[n - 1]], scores[order[0]]);
     for (int64_t first = 0, t = 1; t <= n; ++t) {
         if (t == n || scores[order[t - 1]] - scores[order[t]] > closest) {
             f(first, t);
