@@ -4,11 +4,13 @@ import os
 import threading
 import time
 
+import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
+from didyma import SVMRanker
 from didyma.errors import DataError
-from didyma.execution import n_cores, on_threads, serial, threads
+from didyma.execution import MOST, n_cores, n_threads, on_threads, serial, threads
 
 with threads(None):
     CORES = n_cores()
@@ -58,6 +60,18 @@ def test_a_process_keeps_to_the_share_that_it_was_told(told, found, monkeypatch)
 def test_a_budget_is_a_number_of_threads(count):
     with pytest.raises(DataError, match="threads: expected 1 or more"):
         threads(count)
+
+
+@pytest.mark.parametrize("count", [10**9, 10**30, np.int64(2**62)])
+def test_any_number_of_threads_can_be_asked_for(count):
+    """No system has so many, and the core counts in 64 bits."""
+    with threads(None):
+        assert n_threads(count) == MOST
+    with threads(count):
+        assert n_cores() == CORES
+        assert os.environ["OMP_NUM_THREADS"] == str(MOST)
+    ranker = SVMRanker(C=1, n_jobs=count).fit([[1.0], [0.0]], [1, 0])
+    assert ranker.predict([[1.0]]) > 0
 
 
 def test_shards_are_shared_out_in_order_and_by_the_caller_too():

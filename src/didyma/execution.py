@@ -26,6 +26,8 @@ from typing import Any, Protocol, Self, TypeVar, cast
 from didyma.errors import DataError
 from didyma.values import is_whole
 
+MOST = 1024  # threads: whoever asks for more has these
+
 T = TypeVar("T")
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -136,7 +138,7 @@ class threads:
             raise DataError(f"expected 1 or more, or None, found {count!r}", field="threads")
         global _limit
         self._before = _limit, {name: os.environ.get(name) for name in _variables()}
-        _limit = count
+        _limit = count = None if count is None else min(int(count), MOST)
         for name in _variables():
             _set(name, None if count is None else str(count))
         torch = sys.modules.get("torch")
@@ -221,7 +223,7 @@ def n_threads(n_jobs: int | None = None) -> int:
     """
     if n_jobs is None or n_jobs < 0:
         return n_cores()
-    return n_jobs if _limit is None else min(n_jobs, _limit)
+    return min(int(n_jobs), MOST if _limit is None else _limit)
 
 
 def shards(n: int, n_jobs: int) -> list[slice]:

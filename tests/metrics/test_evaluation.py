@@ -127,7 +127,7 @@ def test_numbers_and_text_name_the_same_query() -> None:
 
 
 def test_measures_to_which_all_rows_are_relevant_are_told() -> None:
-    grades, measures = np.array([1.0, 5.0, 3.0, 2.0, 4.0]), parse_all("AP RBP P@2 AP(rel=4) nDCG")
+    grades, measures = np.array([1.0, 5.0, 3.0, 2.0, 4.0]), parse_all("AP P@2 AP(rel=4) nDCG")
     with pytest.warns(UserWarning, match=r"to AP, P@2; give a level, as AP\(rel=4\)"):
         warn_if_all_relevant(measures, grades)
     with warnings.catch_warnings():
@@ -208,7 +208,7 @@ def test_an_evaluator_serves_many_scores() -> None:
         ([1, 2], [0, np.nan], "AP", "y: row 1: expected a finite label, found nan"),
         ([1, 2], [0, 0.5], "Bpref", "y: this measure needs integers for labels, found 0.5"),
         ([1, 2], [0, 1], "AQ", "unknown measure 'AQ'"),
-        ([1, 2], [0, 1], "RBP", "ir_measures cannot compute RBP"),
+        ([1, 2], [0, 1], "RBP", "'RBP' cannot be computed"),
     ],
 )
 def test_mistakes_are_explained(

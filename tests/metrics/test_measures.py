@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import ir_measures
+import numpy as np
 import pytest
 from ir_measures import AP, RR, P, nDCG
 
 from didyma.errors import DataError
+from didyma.metrics.evaluation import evaluate
 from didyma.metrics.measures import ROCArea, parse, parse_all
 
 
@@ -49,10 +51,42 @@ def test_names_mean_measures(text: str, measure: ir_measures.Measure) -> None:
 def test_names_of_ir_measures_keep_their_meaning(name: str) -> None:
     measure = ir_measures.measures.registry[name]
     needed = [key for key, info in measure.SUPPORTED_PARAMS.items() if info.required]
-    if not needed:
-        assert parse(name) == ir_measures.parse_measure(name)
-    elif needed == ["cutoff"]:
-        assert parse(f"{name}@7") == measure @ 7
+    if needed not in ([], ["cutoff"]):
+        return
+    text = f"{name}@7" if needed else name
+    try:
+        found = parse(text)
+    except DataError as error:
+        assert "cannot be computed" in str(error)  # noqa: PT017
+        assert not is_listed(measure) or measure.NAME in ("ERR", "RBP")  # with other parameters
+    else:
+        assert found == ir_measures.parse_measure(text)
+        assert is_listed(measure)
+
+
+def is_listed(measure: ir_measures.Measure) -> bool:
+    """Whether the message about an unknown measure offers this one."""
+    with pytest.raises(DataError) as caught:
+        parse("unheard")
+    _, _, listed = caught.value.problem.partition("there are ")
+    return measure.NAME in listed.partition(" (")[0].split(", ")
+
+
+EXTREMES = ("rel=2147483647", "cutoff=2147483647", "gains={1: 2147483647}", "gains={2147483647: 1}")
+EXTREMES += ("beta=1e308", "p=1e308", "max_rel=2147483647", "judged_only=True, rel=2147483647")
+
+
+@pytest.mark.parametrize("params", EXTREMES)
+@pytest.mark.parametrize("name", sorted({m.NAME for m in ir_measures.measures.registry.values()}))
+def test_what_can_be_parsed_can_be_computed(name: str, params: str) -> None:
+    """Also where no label reaches a level, which trec_eval does not survive."""
+    for cutoff in ("", ", cutoff=5"):
+        try:
+            measure = parse(f"{name}({params}{'' if 'cutoff' in params else cutoff})")
+        except DataError:
+            continue
+        value = evaluate([3.0, 2.0, 1.0, 0.0], [1, 0, 2, 0], measures=measure).mean(measure)
+        assert np.isnan(value) or 0 <= value <= 4
 
 
 @pytest.mark.parametrize(
@@ -73,7 +107,15 @@ def test_names_of_ir_measures_keep_their_meaning(name: str) -> None:
         ("AP(rel=1.5)", "1.5 is no int"),
         ("nDCG@1.5", "1.5 is no int"),
         ("AP(grade=2)", "no parameter 'grade'; it has: cutoff, rel"),
-        ("nDCG(gains={0: -1})", "gains that are nonnegative numbers"),
+        ("nDCG(gains={0: -1})", "gains from 0 to 2147483647"),
+        ("nDCG(gains={0: 1e300})", "gains from 0 to 2147483647"),
+        ("nDCG@99999999999999999999", "'cutoff' to be at most 2147483647"),
+        ("AP(rel=99999999999999999999)", "'rel' to be at most 2147483647"),
+        (f"nDCG@{'9' * 5000}", "cannot read measure 'nDCG@9{20,60}; expected"),
+        ("nDCG@010", "cannot read"),
+        ("alpha_nDCG@10", "cannot be computed without the package pyndeval"),
+        ("RBP(rel=1)", "cannot be computed without the package cwl_eval"),
+        ("RBP", "cannot be computed with these parameters"),
         ("nDCG(dcg='log10')", "'log10' is no str that 'dcg' can take"),
     ],
 )

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.data.groups import Groups, group_rows
 from didyma.data.lists import high_level
 from didyma.errors import DataError, warn
-from didyma.metrics.measures import Measure, level_of, parse, parse_all
-from didyma.metrics.per_query import Judgements, Ranking, RunAndQrels, is_native, values_per_query
+from didyma.metrics.measures import Measure, is_native, level_of, parse, parse_all
+from didyma.metrics.per_query import Judgements, Ranking, RunAndQrels, values_per_query
 from didyma.metrics.ranking import one_per_row, rank, read_labels, read_scores, tie_break, tie_order
 
 Measures: TypeAlias = "str | Measure | Iterable[str | Measure]"

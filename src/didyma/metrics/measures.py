@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import ir_measures
@@ -41,6 +42,8 @@ class _ROCArea(Measure):
 
 
 ROCArea = _ROCArea()
+NATIVE = {"AP", "P", "R", "ROCArea", "RR", "Rprec", "Success", "nDCG"}  # what kernels compute
+GREATEST = 2**31 - 1  # cutoff, level or gain: what trec_eval and the core can count to
 
 # Everything is looked up in lower case; what ir_measures does not name itself is named here.
 ALIASES = {
@@ -80,9 +83,8 @@ def parse(measure: str | Measure) -> Measure:
     base = NAMES.get(match["name"].lower())
     if base is None:
         raise DataError(f"unknown measure {measure!r}; {_supported()}")
-    params = _read_params(measure, match["params"] or "")
-    if match["at"]:
-        params[base.AT_PARAM] = ast.literal_eval(match["at"])
+    cutoff = f"{base.AT_PARAM}={match['at']}" if match["at"] else ""
+    params = _read_params(measure, match["params"] or "") | _read_params(measure, cutoff)
     for name, value in params.items():
         info = base.SUPPORTED_PARAMS.get(name)
         if info is not None and info.dtype is float and type(value) is int:
@@ -129,33 +131,60 @@ def _read_params(measure: str, text: str) -> dict[str, Any]:
 def _checked(measure: Measure, text: str) -> Measure:
     supported = measure.SUPPORTED_PARAMS
     for name, value in measure.params.items():
+        shown = f"{value!r:.40}"
         if name not in supported:
             names = ", ".join(supported) or "none"
             raise DataError(f"measure {text!r} has no parameter {name!r}; it has: {names}")
         if not supported[name].validate(value):
             kind = supported[name].dtype.__name__
-            raise DataError(f"measure {text!r}: {value!r} is no {kind} that {name!r} can take")
+            raise DataError(f"measure {text!r}: {shown} is no {kind} that {name!r} can take")
         if name in ("cutoff", "rel") and value < 1:
             raise DataError(f"measure {text!r}: expected {name!r} to be at least 1")
+        if isinstance(value, int) and value > GREATEST:
+            raise DataError(f"measure {text!r}: expected {name!r} to be at most {GREATEST}")
         if name == "gains" and not all(_is_gain(gain) for gain in value.values()):
-            raise DataError(f"measure {text!r}: expected gains that are nonnegative numbers")
+            raise DataError(f"measure {text!r}: expected gains from 0 to {GREATEST}")
     for name, info in supported.items():
         if info.required and name not in measure.params:
             example = f"{measure.NAME}@10" if name == "cutoff" else f"{measure.NAME}({name}=…)"
             raise DataError(f"measure {text!r} needs a {name}, as in {example}")
+    if problem := _lacks(measure):
+        raise DataError(f"measure {text!r} cannot be computed {problem}")
     return measure
 
 
+def is_native(measure: Measure) -> bool:
+    """Whether a kernel of this library computes the measure; ir_measures computes all others."""
+    params = measure.params
+    return (
+        measure.NAME in NATIVE
+        and not params.get("judged_only")
+        and not (params.get("gains") and params.get("dcg") == "exp-log2")
+    )
+
+
+@cache
+def _lacks(measure: Measure) -> str:
+    """What is missing for a measure to be computed; nothing of most."""
+    if is_native(measure) or ir_measures.DefaultPipeline.supports(measure):
+        return ""
+    needed = [each.NAME for each in ir_measures.DefaultPipeline.providers if each.supports(measure)]
+    packages = " or ".join(needed)
+    return f"without the package {packages}" if needed else "with these parameters"
+
+
 def _is_gain(gain: object) -> bool:
-    return isinstance(gain, (int, float)) and 0 <= gain < float("inf")
+    return isinstance(gain, (int, float)) and 0 <= gain <= GREATEST
 
 
 def _unreadable(measure: object) -> DataError:
     return DataError(
-        f"cannot read measure {measure!r}; expected a form as nDCG@10 or AP(rel=2)@100"
+        f"cannot read measure {measure!r:.60}; expected a form as nDCG@10 or AP(rel=2)@100"
     )
 
 
 def _supported() -> str:
-    names = sorted({measure.NAME for measure in NAMES.values()}, key=str.lower)
+    available = [each for each in ir_measures.DefaultPipeline.providers if each.is_available()]
+    found = {measure.NAME for each in available for measure in each.SUPPORTED_MEASURES}
+    names = sorted(found | NATIVE, key=str.lower)
     return f"there are {', '.join(names)} (as AP, nDCG@10, P(rel=2)@5)"

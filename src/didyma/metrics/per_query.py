@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import didyma._core.measures as kernels
 from didyma.errors import DataError
-from didyma.metrics.measures import Measure
+from didyma.metrics.measures import Measure, is_native
 
 Vector = NDArray[np.float64]
 RunAndQrels: TypeAlias = "tuple[dict[str, list[str]], dict[str, dict[str, float]]]"
@@ -77,16 +77,6 @@ class Judgements:
         return self._cache[measure]
 
 
-def is_native(measure: Measure) -> bool:
-    """Whether a kernel of this library computes the measure; ir_measures computes all others."""
-    params = measure.params
-    return (
-        measure.NAME in FORMULAS
-        and not params.get("judged_only")
-        and not (params.get("gains") and params.get("dcg") == "exp-log2")
-    )
-
-
 def values_per_query(
     measures: Sequence[Measure],
     ranking: Ranking,
@@ -125,13 +115,32 @@ def _by_ir_measures(
     labels = {query: _integer_labels(judged) for query, judged in qrels.items()}
     try:
         for measure in measures:
-            for result in ir_measures.iter_calc([measure], labels, ranks):
+            for result in ir_measures.iter_calc(*_at_level_1(measure, labels), ranks):
                 if result.query_id in place:
                     values[measure][place[result.query_id]] = result.value
     except (ArithmeticError, AssertionError, RuntimeError, TypeError, ValueError) as error:
         names = ", ".join(map(str, measures))
-        raise DataError(f"ir_measures cannot compute {names}: {error}") from error
+        problem = " ".join(str(error).split())
+        raise DataError(f"ir_measures cannot compute {names}: {problem}") from error
     return values
+
+
+def _at_level_1(
+    measure: Measure, qrels: dict[str, dict[str, int]]
+) -> tuple[list[Measure], dict[str, dict[str, int]]]:
+    """The same measure of labels that are 1 where they reach its level, and at most 0 elsewhere.
+
+    trec_eval counts the documents of each label, and reads beyond these counts where no label
+    reaches the level.
+    """
+    level = measure.params.get("rel", 1)
+    if level == 1:
+        return [measure], qrels
+    binary = {
+        query: {document: 1 if label >= level else min(label, 0) for document, label in own.items()}
+        for query, own in qrels.items()
+    }
+    return [measure(rel=1)], binary
 
 
 def _integer_labels(judged: dict[str, float]) -> dict[str, int]:

@@ -57,6 +57,18 @@ def test_zero_weights_are_told(fasta: Path) -> None:
     assert finder.result_.value == pytest.approx(finder.C)
 
 
+@pytest.mark.filterwarnings("ignore::didyma.errors.NothingLearnedWarning")
+def test_restarts_without_end_are_ended_by_the_callback(fasta: Path) -> None:
+    """A number that no array can have, as of somebody who means to press Ctrl-C."""
+    sequences = [r.sequence for name in ("pos", "neg") for r in read(fasta / f"{name}.fa")]
+    labels = np.repeat([1, -1], 40)
+    once = MotifFinder(4, 1, init="random", n_restarts=1).fit(sequences, labels)
+    many = MotifFinder(4, 1, init="random", n_restarts=10**26)
+    many.callback = lambda _: bool(many.objectives_)
+    many.fit(sequences, labels)
+    assert many.objectives_ == once.objectives_
+
+
 def test_labels_are_needed() -> None:
     for labels, message in (([1, 1], "without"), ([1], "one per sequence")):
         with pytest.raises(ValueError, match=message):

@@ -137,9 +137,10 @@ class MotifFinder(Savable, Estimator):
         solver = CCCP(
             tol=self.tol, max_iter=self.max_iter, inner=inner_solver(self.solver), ties=self.ties
         )
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_restarts)
+        random = check_random_state(self.random_state)
         self.objectives_, self.n_rounds_ = [], []
-        for seed in seeds.tolist():
+        for _ in range(self.n_restarts):
+            seed = int(random.randint(2**31 - 1))
             trace: list[float] = []
 
             def follow(progress: Progress, trace: list[float] = trace) -> bool | None:
