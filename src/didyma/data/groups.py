@@ -43,9 +43,7 @@ class Groups:
             raise DataError(
                 f"expected one query id per row, found shape {labels.shape}", field="qid"
             )
-        texts = labels.astype(str) if labels.dtype == object else labels
-        _check_none_missing(labels, texts)
-        labels = texts
+        labels = query_ids(labels)
         changed = np.concatenate([[True], labels[1:] != labels[:-1]])[: len(labels)]
         heads = np.flatnonzero(changed)  # sorting one row of each run is enough
         names, first, code = np.unique(labels[heads], return_index=True, return_inverse=True)
@@ -147,12 +145,10 @@ def _starts(sizes: NDArray[Any]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def _check_none_missing(labels: NDArray[Any], texts: NDArray[Any]) -> None:
-    """Refuse query ids that are empty, None, NaN, pandas' NA or no time.
-
-    ``texts`` are the same as texts where ``labels`` are objects.
-    """
+def query_ids(labels: NDArray[Any]) -> NDArray[Any]:
+    """The same ids, objects as texts; refuses what is empty, None, NaN, pandas' NA or no time."""
     kind = labels.dtype.kind
+    texts = labels.astype(str) if kind == "O" else labels
     if kind == "O":
         suspects = np.flatnonzero(np.isin(texts, ["", "None", "nan", "<NA>", "NaT"]))
         missing = [
@@ -165,6 +161,7 @@ def _check_none_missing(labels: NDArray[Any], texts: NDArray[Any]) -> None:
     if missing:
         problem = f"row {missing[0]}: expected a query, found {str(texts[missing[0]]) or 'none'}"
         raise DataError(problem, field="qid")
+    return texts
 
 
 def group_rows(n_rows: int, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> Groups:

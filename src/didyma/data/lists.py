@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.attributes import Attributes
 from didyma.data.categories import Vocabularies
-from didyma.data.groups import Groups, group_rows
+from didyma.data.groups import Groups, group_rows, query_ids
 from didyma.data.matrix import Columns, Matrix, as_csr, is_sparse, plain, refuse_masked
 from didyma.data.schema import read_documents, read_queries
 from didyma.errors import DataError
@@ -126,6 +126,8 @@ class Lists:
             refuse_masked(column, name)
             if column is not None and column.shape != (n_rows,):
                 raise DataError(f"expected {n_rows} values, found shape {column.shape}", field=name)
+        if self.grouping is None:
+            query_ids(self.qid)  # a row of no query would be written as one
         for name, column in {**numbers, "weights": self.weights}.items():
             if column is not None and not _are_finite(column):
                 raise DataError("expected finite numbers", field=name)
@@ -135,13 +137,12 @@ class Lists:
             raise DataError(
                 f"expected {n_rows} rows, found {len(self.attributes)}", field="attributes"
             )
-        n_lists = len(self.groups)  # which refuse a row of no query
         of_lists = {"queries": self.queries, "weights": self.weights}
         for name, values in {**of_lists, "query_vectors": self.query_vectors}.items():
             refuse_masked(values, name)
-            if values is not None and len(values) != n_lists:
+            if values is not None and len(values) != len(self.groups):
                 raise DataError(
-                    f"{len(values)} for {n_lists} lists: expected one for each", field=name
+                    f"{len(values)} for {len(self.groups)} lists: expected one for each", field=name
                 )
 
     def _check_matrix(self) -> None:
