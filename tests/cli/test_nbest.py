@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -266,9 +267,9 @@ def test_mistakes_are_one_line(run: Run, models: Path, moses: Path, tmp_path: Pa
     assert "expected losses or a reference" in run("nbest", "eval", model, moses, code=1).stderr
     found = run("nbest", "rerank", model, TEST, "-o", model, code=1)
     assert "is an input" in found.stderr
-    found = run("nbest", "fit", TRAIN, "--set", "magic=1", "-o", output, code=1)
+    found = run("nbest", "fit", TRAIN, "--set", "magic=1", "-o", output, code=2)
     assert "low-rank has no parameter 'magic'" in found.stderr
-    found = run("nbest", "fit", TRAIN, "--set", "tau=0.1,0.9", "-o", output, code=1)
+    found = run("nbest", "fit", TRAIN, "--set", "tau=0.1,0.9", "-o", output, code=2)
     assert "several values of tau need held-out lists" in found.stderr
     found = run("nbest", "eval", TRAIN, TEST, code=1)
     assert "not a model file" in found.stderr
@@ -278,6 +279,43 @@ def test_mistakes_are_one_line(run: Run, models: Path, moses: Path, tmp_path: Pa
     for wrong in (("--set", "tau"), ("--weight", "101"), ("--model-type", "magic")):
         run("nbest", "fit", TRAIN, *wrong, code=2)
     run("nbest", "fit", TRAIN, "--dev-inputs", TRAIN, code=2)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (("--features", "suffix"), "--features: is not for low-rank"),
+        (("--input-view", "n-grams", "--model-type", "svm"), "--input-view: is not for svm"),
+        (("--output-view", "vectors", "--model-type", "boosting"), "--output-view: is not for"),
+        (("--model-type", "svm", "--set", "C=1,abc"), "--set: C: expected a positive number"),
+        (("--model-type", "svm", "--set", "loss=ap,foo"), "--set: .*unknown loss 'foo'"),
+        (("--set", "tau=0.1,7"), "--set: tau: expected a number above 0, up to 1, found 7"),
+        (("--set", "objective=a,b"), "--set: objective: expected"),
+    ],
+)
+def test_options_that_cannot_be_are_refused_before_files_are_read(
+    run: Run, tmp_path: Path, wrong: tuple[str, ...], message: str
+) -> None:
+    files = (tmp_path / "none.jsonl", "--dev", tmp_path / "none.jsonl")
+    heard = run("nbest", "fit", *files, *wrong, code=2).stderr
+    assert re.search(f"Invalid value for {message}", heard), heard
+
+
+def test_what_is_not_in_the_lists_is_named(run: Run, tmp_path: Path) -> None:
+    for command in (("fit", TRAIN), ("oracle", TEST)):
+        heard = run("nbest", *command, "--loss-column", "foo", code=1).stderr
+        expected = f"{command[1]}, candidates.foo: expected the loss of each candidate, found none"
+        assert expected in heard
+    heard = run("nbest", "fit", TRAIN, "--min-count", 100_000, "-o", tmp_path / "m", code=1).stderr
+    assert "min_count: inputs have no feature that occurs so often" in heard
+    first, *others = TRAIN.read_text().splitlines()
+    for n in (1, 2):
+        record = json.loads(first)
+        record["candidates"] = [own | {"vector": [1.0]} for own in record["candidates"][:n]]
+        path = tmp_path / "vectors.jsonl"
+        path.write_text("\n".join([others[0], json.dumps(record), *others[1:]]))
+        heard = run("nbest", "fit", path, "-o", tmp_path / "m", code=1).stderr
+        assert f"{path}, line 2, candidates.vector: expected none, as at line 1" in heard
 
 
 def test_help_teaches(run: Run) -> None:
@@ -295,7 +333,8 @@ def test_a_tagger_makes_lists_to_rerank(run: Run, tmp_path: Path) -> None:
         run("tag", "nbest", tagger, treebank[part], "-n", 5, "-o", tmp_path / f"{part}.jsonl")
     files = [tmp_path / f"{model}.safetensors" for model in ("svm", "low-rank")]
     for file in files:
-        options = ("--features", "n-gram", "--model-type", file.stem, "-o", file)
+        features = ("--features", "n-gram") if file.stem == "svm" else ()
+        options = (*features, "--model-type", file.stem, "-o", file)
         run("nbest", "fit", lists, "--dev", tmp_path / "dev.jsonl", *options)
     found = run("nbest", "compare", *files, "--data", tmp_path / "test.jsonl", "--json")
     record = json.loads(found.stdout)

@@ -156,6 +156,13 @@ def with_candidate(**fields: object) -> dict:
         (with_candidate(score=True), "score: expected a number, found true or false"),
         (with_candidate(score=float("nan")), "score: expected a finite number, found nan"),
         (with_candidate(score=10**400), "score: expected a finite number"),
+        (
+            with_candidate(score=-1e308),
+            r"score: expected a number from -1e\+90 to 1e\+90, found -1",
+        ),
+        (with_candidate(features={"lm": 1e100}), "lm: expected a number from"),
+        (with_candidate(vector=[1e100]), r"vector\[0\]: expected a number from"),
+        (with_candidate(loss=1e100), "loss: expected a number from"),
         (with_candidate(loss=-1), r"candidates\[0\].loss: expected a loss of 0 or more, found -1"),
         (with_candidate(features=[1]), r"\[0\].features: expected names with numbers"),
         (with_candidate(features={"lm": None}), r"features.lm: expected a number, found none"),
@@ -174,6 +181,14 @@ def with_candidate(**fields: object) -> dict:
             {"candidates": [{"text": "a", "loss": 1}, {"text": "b", "loss": 2}]},
             "line 2, candidates.score: expected one for each candidate, as at line 1",
         ),
+        (
+            with_candidate(score=1, loss=0) | {"vector": [1, 2]},
+            "line 2, candidates.vector: expected one for each candidate, as at line 1",
+        ),
+        (
+            with_candidate(score=1, loss=0, vector=[1, 2, 3]),
+            "line 2, vector: expected one, as at line 1",
+        ),
     ],
 )
 def test_json_lines_that_are_wrong(tmp_path: Path, record: object, problem: str) -> None:
@@ -190,6 +205,8 @@ def test_json_lines_that_are_wrong(tmp_path: Path, record: object, problem: str)
         ("some text", "found 1 part"),
         (" ||| a ||| ||| 1", "line 3, id: expected a text, found none"),
         ("0 ||| a ||| lm= x ||| 1", "line 3, lm: expected a finite number, found 'x'"),
+        ("0 ||| a ||| lm= -1e300 ||| 1", "line 3, lm: expected a number from"),
+        ("0 ||| a ||| lm= 1 ||| 1e308", "line 3, total: expected a number from"),
         ("0 ||| a ||| lm= inf ||| 1", "line 3, lm: expected a finite number, found 'inf'"),
         ("0 ||| a ||| 1_0 ||| 1", "features: expected a finite number, found '1_0'"),
         ("0 ||| a ||| lm= ||| 1", "line 3, lm: expected a number after the name, found none"),

@@ -338,12 +338,24 @@ def test_views_and_features_can_be_chosen() -> None:
         ({"input_view": "stems"}, "input_view: expected one of"),
         ({"loss": "bleu"}, "loss: expected one of"),
         ({"output_view": "vectors"}, "vectors: expected vectors"),
+        (
+            {"features": "suffix"},
+            "features: is not for low-rank, which has input_view, output_view",
+        ),
+        ({"model": "svm", "input_view": "n-grams"}, "input_view: is not for svm, which has feat"),
+        ({"min_count": 10**6}, "min_count: inputs have no feature that occurs so often"),
         ({"min_count": 0}, "min_count: expected a whole number from 1 on"),
     ],
 )
 def test_parameters_are_checked(parameters: dict, problem: str) -> None:
     with pytest.raises(DataError, match=problem):
         NBestReranker(**parameters).fit(TRAIN)
+
+
+def test_scores_are_not_so_large_that_their_squares_overflow() -> None:
+    large = replace(TRAIN, scores=np.full(len(TRAIN), -1e308))
+    with pytest.raises(DataError, match=r"scores: expected a number from -1e\+90 to 1e\+90"):
+        NBestReranker("perceptron").fit(large)
 
 
 @pytest.mark.parametrize("model", NAMES)

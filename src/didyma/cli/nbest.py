@@ -13,7 +13,7 @@ import typer
 from didyma.cli import options
 from didyma.cli.checkpointing import Checkpointing
 from didyma.cli.evaluate import names_of
-from didyma.cli.groups import Option, ParametersOf, command, group
+from didyma.cli.groups import Option, ParametersOf, command, flag_of, group
 from didyma.cli.output import (
     check_output,
     end_if_interrupted,
@@ -84,13 +84,19 @@ class ListFiles:
         None
     )
 
-    def read(self, path: Path) -> Lists:
-        """The lists of a file, and a line on what it holds."""
+    def read(self, path: Path, *, held_out: bool = False) -> Lists:
+        """The lists of a file, and a line on what it holds.
+
+        A --loss-column that is named must be there; held-out lists may have references instead.
+        """
         from didyma.nbest import formats
 
         files = {"inputs": self.inputs, "references": self.references}
         with waiting(f"reading {path}"):
             lists = formats.read(path, **files, loss=self.loss_column)
+        if self.loss_column != formats.LOSS and lists.losses is None and not held_out:
+            problem = "expected the loss of each candidate, found none"
+            raise DataError(problem, path=path, field=f"candidates.{self.loss_column}")
         n_empty = int((lists.groups.sizes == 0).sum())
         empty = f", {n_empty} without any" if n_empty else ""
         print_message(f"{path}: {len(lists.groups)} lists, {len(lists)} candidates{empty}")
@@ -159,17 +165,25 @@ def fit(
     if dev is None and (dev_inputs or dev_references):
         raise typer.BadParameter("given without --dev", param_hint="--dev-inputs")
     check_output(output, train, dev)
-    lists = files.read(train)
-    held_out = None
-    if dev is not None:
-        held_out = replace(files, inputs=dev_inputs, references=dev_references).read(dev)
 
     from didyma import model as model_file
     from didyma.nbest.reranker import NBestReranker
 
+    reranker = NBestReranker(**parameters, parameters=choices)
+    try:
+        reranker.grid(dev is not None)
+    except DataError as error:  # before the files are read
+        given = error.field in parameters and error.field not in choices
+        flag, problem = (flag_of(error.field), error.problem) if given else ("--set", str(error))
+        raise typer.BadParameter(problem, param_hint=flag) from None
+    lists = files.read(train)
+    held_out = None
+    if dev is not None:
+        dev_files = replace(files, inputs=dev_inputs, references=dev_references)
+        held_out = dev_files.read(dev, held_out=True)
+
     with checkpointing.saving(output, TRAIN=lists, dev=held_out):
-        with _reporting(kind) as callback, log_as_lines("didyma.nbest"):
-            reranker = NBestReranker(**parameters, parameters=choices, callback=callback)
+        with _reporting(kind) as reranker.callback, log_as_lines("didyma.nbest"):
             reranker.fit(lists, held_out)
         best = min(reranker.tuning_, key=lambda record: record["loss"] or 0.0)
         summary = {

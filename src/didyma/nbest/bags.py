@@ -306,6 +306,9 @@ def learn_views(
     right = [Output(input.reference) for input in inputs if input.reference is not None]
     of_input.fit(Lists(written_inputs(lists) if isinstance(of_input, Bag) else inputs))
     of_output.fit(Lists([*right, *outputs] if isinstance(of_output, Bag) else outputs))
+    for view, side in ((of_input, "inputs"), (of_output, "outputs")):
+        if not view.names:
+            raise DataError(f"{side} have no feature that occurs so often", field="min_count")
     return of_input, of_output
 
 

@@ -18,6 +18,7 @@ from didyma.errors import DataError, check_choice
 from didyma.execution import on_cluster
 from didyma.files import PathName
 from didyma.learning.scoring import linear_scores
+from didyma.learning.solution import check_C
 from didyma.model import Model, Saved
 from didyma.nbest.bags import (
     KINDS,
@@ -31,11 +32,11 @@ from didyma.nbest.bags import (
 from didyma.nbest.boosting import BoostingReranker
 from didyma.nbest.defaults import GRIDS, next_default, warn_of_ends
 from didyma.nbest.formats import Input, Output, inputs_of, of_outputs, outputs_of, read
+from didyma.nbest.formats.collector import check_number
 from didyma.nbest.formats.outputs import output_of, passage_of
-from didyma.nbest.joint import DECODER, JointFeatures
+from didyma.nbest.joint import DECODER, SETS, JointFeatures
 from didyma.nbest.loss import deviation, label_best, least_losses, losses
 from didyma.nbest.low_rank import LowRankReranker
-from didyma.parameters import check_parameter
 from didyma.protocol import Estimator
 from didyma.ranking.explanation import FeatureContribution, MatchedSpan, PassageExplanation
 from didyma.ranking.featuriser import State, Windowed
@@ -178,7 +179,7 @@ class NBestReranker(Reranker, Estimator):
         loss where a model learns an order only, that is, with joint features.
         """
         self._check_parameters()
-        grid = self._grid(eval_set is not None)
+        grid = self.grid(eval_set is not None)
         judged = self._judged(lists)
         judged = judged.select_lists(np.flatnonzero(self._is_informative(judged)))
         if not len(judged):
@@ -304,14 +305,21 @@ class NBestReranker(Reranker, Estimator):
     def _has_views(self) -> bool:
         return self.model == "low-rank"
 
-    def _grid(self, can_choose: bool) -> dict[str, list[Any]]:
+    def grid(self, can_choose: bool) -> dict[str, list[Any]]:
         """The values of each parameter of the model, after a check of all parameters."""
         check_choice(self.model, MODELS, "model")
         if self.weight is not None and not 0 <= self.weight <= 100:
             raise DataError(f"expected 0 to 100 per cent, found {self.weight}", field="weight")
         for name in ("input_view", "output_view"):
             check_choice(getattr(self, name), ("auto", *KINDS, VECTORS), name)
-        parameters = MODELS[self.model][0]().get_params()
+        check_choice(self.features, SETS, "features")
+        views = "input_view", "output_view"
+        for name in ("features",) if self._has_views else views:
+            if getattr(self, name) != "auto":
+                says = ", ".join(views) if self._has_views else "features"
+                raise DataError(f"is not for {self.model}, which has {says}", field=name)
+        kind, defaults = MODELS[self.model]
+        parameters = kind().get_params()
         grid = dict(GRIDS.get(self.model, {})) if can_choose else {}
         for name, value in (self.parameters or {}).items():
             if name not in parameters:
@@ -322,7 +330,7 @@ class NBestReranker(Reranker, Estimator):
                     f"several values of {name} need held-out lists to choose by", field="eval_set"
                 )
             for one in grid[name]:
-                check_parameter(name, one)
+                _check_model(kind(**{**defaults, name: one}))
         return grid
 
     def _judged(self, lists: Lists) -> Lists:
@@ -355,6 +363,8 @@ class NBestReranker(Reranker, Estimator):
             raise DataError("expected at least one list, found none", field="lists")
         if self.uses_decoder_ and lists.scores is None and len(lists):
             raise DataError("expected a score for each candidate, as in training", field="scores")
+        if lists.scores is not None:
+            check_number(float(np.abs(lists.scores).max(initial=0.0)), "scores")
         outputs = outputs_of(lists)
         rows = self._outputs(outputs) if self.joint_ is None else self.joint_.transform(lists)
         return replace(lists, items=rows, scores=lists.scores if self.uses_decoder_ else None)
@@ -483,6 +493,15 @@ class NBestReranker(Reranker, Estimator):
         for k in np.flatnonzero(np.diff(rows.indptr) * (fitted.coef_ != 0)).tolist():
             values = rows[:, [k]].toarray()[:, 0]
             yield columns[k], values * fitted.coef_[k], values
+
+
+def _check_model(model: Any) -> None:
+    """Refuse parameters that a model would refuse in training, after others have been trained."""
+    model._check_parameters()
+    if getattr(model, "C", None) is not None:
+        check_C(model.C)
+    if hasattr(model, "judged_by"):
+        model.judged_by()  # reads the loss
 
 
 def _decoder(data: Lists) -> Vector:

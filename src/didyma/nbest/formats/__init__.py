@@ -12,7 +12,7 @@ from didyma.data.lists import Lists
 from didyma.errors import DataError, check_choice
 from didyma.files import PathName, format_suffix, read_lines, replace_when_done
 from didyma.nbest.formats import json_lines, moses
-from didyma.nbest.formats.collector import collect
+from didyma.nbest.formats.collector import LOSS, collect
 from didyma.nbest.formats.outputs import Input, Output, inputs_of, of_outputs, outputs_of
 
 __all__ = ["Input", "Output", "inputs_of", "is_jsonl", "of_outputs", "outputs_of", "read", "write"]
@@ -25,7 +25,7 @@ def read(
     *,
     inputs: PathName | None = None,
     references: PathName | None = None,
-    loss: str = "loss",
+    loss: str = LOSS,
 ) -> Lists:
     """Read lists, JSON lines or Moses (the first character tells), plain or gzip.
 
@@ -41,7 +41,7 @@ def read(
     """
     lines = [(number, line) for number, line in enumerate(read_lines(path), 1) if line.strip()]
     format = json_lines if lines and _is_json(lines[0][1]) else moses
-    lists = collect(path, format.records_of(path, lines, loss))
+    lists = collect(path, format.records_of(path, lines, loss), loss)
     queries = inputs_of(lists)
     if inputs is not None:
         texts = _parallel(inputs, path, len(queries))
@@ -52,7 +52,7 @@ def read(
     return replace(lists, queries=queries)
 
 
-def write(lists: Lists, path: PathName, *, format: str | None = None, loss: str = "loss") -> None:
+def write(lists: Lists, path: PathName, *, format: str | None = None, loss: str = LOSS) -> None:
     """Write lists as ``format`` "jsonl" or "moses".
 
     By default JSON lines if the name ends in ``.jsonl`` or ``.json``, otherwise Moses; a final

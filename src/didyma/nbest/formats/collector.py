@@ -13,6 +13,9 @@ from didyma.data.lists import Lists
 from didyma.errors import DataError, placed
 from didyma.files import PathName
 from didyma.nbest.formats.outputs import Input, Output, Vector
+from didyma.ranking.training_input import LARGEST
+
+LOSS = "loss"  # what losses are called unless another name is given
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,11 +30,12 @@ class ListRecord:
     losses: Sequence[float | None]
 
 
-def collect(path: PathName, records: Iterable[ListRecord]) -> Lists:
+def collect(path: PathName, records: Iterable[ListRecord], loss: str = LOSS) -> Lists:
     """All lists of a file.
 
-    Ids must differ, vectors be equally long, and scores and losses be there for all outputs of the
-    file or for none.
+    Ids must differ, vectors be equally long, and vectors, scores and losses be there for all
+    outputs of the file or for none, as vectors of inputs; empty lists need none. ``loss`` is the
+    name of losses.
     """
     begun: dict[str, ListRecord] = {}
     lengths: dict[str, int] = {}
@@ -49,9 +53,11 @@ def collect(path: PathName, records: Iterable[ListRecord]) -> Lists:
             vectors = [output.vector for output in record.outputs]
             _check_lengths(lengths, "vector", [record.input.vector])
             _check_lengths(lengths, "candidates.vector", [record.input.reference_vector, *vectors])
-            _check_present({}, "candidates.vector", vectors, record.line)
             _check_present(present, "candidates.score", record.scores, record.line)
-            _check_present(present, "candidates.loss", record.losses, record.line)
+            _check_present(present, f"candidates.{loss}", record.losses, record.line)
+            _check_present(present, "candidates.vector", vectors, record.line)
+            if record.outputs:
+                _check_present(present, "vector", [record.input.vector], record.line, "one")
     if not begun:
         raise DataError("expected n-best lists, found none", path=path)
     lists = begun.values()
@@ -62,6 +68,14 @@ def collect(path: PathName, records: Iterable[ListRecord]) -> Lists:
         scores=_column([score for record in lists for score in record.scores]),
         losses=_column([loss for record in lists for loss in record.losses]),
     )
+
+
+def check_number(number: float, field: str) -> float:
+    """A finite number, none so large that sums of squares would overflow."""
+    if abs(number) > LARGEST:
+        problem = f"expected a number from -{LARGEST:g} to {LARGEST:g}, found {number:g}"
+        raise DataError(problem, field=field)
+    return number
 
 
 def check_loss(loss: float, field: str) -> float:
@@ -82,7 +96,11 @@ def _check_lengths(lengths: dict[str, int], field: str, vectors: Iterable[Vector
 
 
 def _check_present(
-    earlier: dict[str, tuple[bool, int]], field: str, values: Sequence[Any], line: int
+    earlier: dict[str, tuple[bool, int]],
+    field: str,
+    values: Sequence[Any],
+    line: int,
+    one: str = "one for each candidate",
 ) -> None:
     """All candidates of a list must have a value or none, and so must those of all lists."""
     count, size = sum(value is not None for value in values), len(values)
@@ -92,7 +110,7 @@ def _check_present(
     if size:
         has, first = earlier.setdefault(field, (count > 0, line))
         if has != (count > 0):
-            expected = "one for each candidate" if has else "none"
+            expected = one if has else "none"
             raise DataError(f"expected {expected}, as at line {first}", field=field)
 
 

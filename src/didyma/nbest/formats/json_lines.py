@@ -22,7 +22,7 @@ from didyma.data.json_lines import parse_json
 from didyma.data.lists import Lists
 from didyma.errors import DataError, placed
 from didyma.files import PathName
-from didyma.nbest.formats.collector import ListRecord, check_loss
+from didyma.nbest.formats.collector import ListRecord, check_loss, check_number
 from didyma.nbest.formats.outputs import Input, Output, Vector, inputs_of, outputs_of
 
 
@@ -105,7 +105,7 @@ def _number(value: Any, field: str) -> float:
         raise DataError(f"expected a number, found {_kind_of(value)}", field=field)
     try:
         if math.isfinite(number := float(value)):
-            return number
+            return check_number(number, field)
     except OverflowError:
         pass
     raise DataError(f"expected a finite number, found {value!r:.20}", field=field)

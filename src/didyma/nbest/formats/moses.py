@@ -19,7 +19,7 @@ from typing import TypeAlias
 from didyma.data.lists import Lists
 from didyma.errors import DataError, placed
 from didyma.files import PathName
-from didyma.nbest.formats.collector import ListRecord, check_loss
+from didyma.nbest.formats.collector import ListRecord, check_loss, check_number
 from didyma.nbest.formats.outputs import Input, Output, outputs_of
 
 SEPARATOR = "|||"
@@ -92,7 +92,7 @@ def _number(word: str, field: str) -> float:
         number = math.nan
     if not math.isfinite(number):
         raise DataError(f"expected a finite number, found {word!r}", field=field)
-    return number
+    return check_number(number, field)
 
 
 def lines_of(lists: Lists, loss: str) -> Iterator[str]:
