@@ -7,7 +7,8 @@ import pytest
 
 from didyma.data.groups import Groups
 from didyma.learning.bcfw import BCFW
-from didyma.learning.cutting_plane import OneSlack
+from didyma.learning.cutting_plane import OneSlack, ProximalBundle
+from didyma.learning.n_slack import NSlack
 from didyma.learning.problem import clipped
 from didyma.learning.row_bcfw import RowBCFW
 from didyma.ranking.bins import Bins
@@ -72,3 +73,41 @@ def test_where_passes_stop_paying_cuts_of_all_queries_go_on(seed, monkeypatch):
     assert result.value == pytest.approx(exact, rel=2e-6)
     monkeypatch.setattr("didyma.learning.bcfw.PATIENCE", np.inf)
     assert result.passes < BCFW(tol=1e-6, max_passes=300).solve(problem, C).result.passes
+
+
+@pytest.mark.parametrize(
+    ("scale", "C", "tol"), [(1e4, 1e2, 1e-3), (1.0, 1e7, 1e-6), (1.0, 1e8, 1e-6)]
+)
+@pytest.mark.parametrize("solver", [BCFW, OneSlack], ids=lambda kind: kind.__name__)
+def test_the_value_is_that_of_the_weights_however_long_they_are(solver, scale, C, tol):
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        queries, rows, features = rng.integers([1, 2, 5], [5, 6, 31])
+        X = scale * rng.standard_normal((queries * rows, features))
+        y = np.tile(np.arange(rows) == 0, queries).astype(float)
+        groups = Groups.from_sizes([rows] * queries, len(X))
+        problem = RankingProblem(X, y, groups, parse_loss("roc"), n_jobs=1)
+        solution = solver(tol=tol).solve(problem, C)
+        result, w = solution.result, solution.w
+        value = 0.5 * w @ w + C * problem.weights @ problem.risks(w)
+        assert result.value == pytest.approx(value, rel=1e-4), seed  # or what rounding leaves
+
+
+@pytest.mark.parametrize("solver", [BCFW, OneSlack, ProximalBundle, NSlack])
+def test_what_is_certified_does_not_depend_on_the_units_of_features(solver):
+    rng = np.random.default_rng(0)
+    y, groups = np.tile([1.0, 0, 1, 0], 6), Groups.from_sizes([4] * 6, 24)
+    X = rng.standard_normal((24, 3)) + np.outer(y, [1.0, 0.0, 0.0])
+    for unit in 2.0 ** np.array([0, 15, 20, 25]):
+        problem = RankingProblem(X * unit, y, groups, parse_loss("ap"), n_jobs=1)
+        result = solver().solve(problem, 10.0 / unit**2).result
+        assert result.converged
+        assert result.value * unit**2 == pytest.approx(2.2951, rel=1e-3)
+
+
+@pytest.mark.parametrize(("seed", "C"), [(30, 1e5), (2070, 1e6)])
+def test_where_the_mean_of_planes_hides_what_tells_cuts_apart_they_go_on_without_it(seed, C):
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((15, 30)), np.tile([1.0, 0, 0, 1, 0], 3)
+    problem = RankingProblem(X, y, Groups.from_sizes([5] * 3, 15), parse_loss("ap"), n_jobs=1)
+    assert BCFW().solve(problem, C).result.converged

@@ -52,8 +52,13 @@ class ShardedLine:
     ) -> None:
         self._workers, self._weights, self._C, self._clock = workers, weights, C, clock
         self._ends = ends
-        self.w, self.passes = w, 0.0
-        self._from, self._to, self._t, self._beyond, self._guess = w, w, 0.0, 0.0, 1.0
+        self.w, self.passes, self._guess = w, 0.0, 1.0
+        self.look()
+
+    def look(self) -> None:
+        """Score the best point anew: see `Line`."""
+        self._workers.ask(_forget)
+        self._from, self._to, self._t, self._beyond = self.w, self.w, 0.0, 0.0
         (self.value,), _ = self._try(np.zeros(1))
 
     def towards(self, w: Vector) -> None:
@@ -122,6 +127,10 @@ def _cut_on_line(part: Any, start: Vector, end: Vector, t: float, beyond: float)
     coefficients, loss = part.problem.respond(scores + beyond * (other - scores))
     part.scored = [(start + t * (end - start), scores + t * (other - scores))]
     return Cut(part.problem.gather(coefficients), loss)
+
+
+def _forget(part: Any) -> None:
+    part.scored = []
 
 
 def _ends(part: Any, start: Vector, end: Vector) -> tuple[Vector, Vector]:

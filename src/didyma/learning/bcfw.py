@@ -207,7 +207,7 @@ class _BCFWRun(SolverRun):
 
     _changing: ClassVar[tuple[str, ...]] = (
         *("dual", "rng", "clock", "stages", "staged", "passes", "n_iter", "due", "mark", "since"),
-        "cuts",
+        *("cuts", "alone"),
     )
     _unbounded: ClassVar[tuple[str, ...]] = ("mark",)
     _lasting = "dual"
@@ -218,7 +218,8 @@ class _BCFWRun(SolverRun):
         self.stages, self.due = [C], True
         self.passes = 0.0
         self.staged = False  # whether a large C is approached in stages
-        # Cuts of all examples, once passes no longer pay.
+        # Cuts of all examples, once passes no longer pay, and whether they are without the mean.
+        self.alone = False
         self.cuts = OneSlackRun(len(dual.w), clock=self.clock, signs=signs)
         self.mark, self.since = np.inf, 0  # the gap when it last halved, and iterations since then
 
@@ -232,6 +233,11 @@ class _BCFWRun(SolverRun):
         if gap < 0.5 * self.mark:
             self.mark, self.since = gap, 0
         self.since += 1
+
+    @property
+    def joined(self) -> bool:
+        """Whether cuts of all examples have taken over."""
+        return self.alone or len(self.cuts.pool.losses) > 1
 
     @property
     def stalled(self) -> bool:
@@ -275,8 +281,8 @@ class BCFW(ConvexSolver["_BCFWRun"]):
     def _certified(
         self, problem: Problem, C: float, run: _BCFWRun, progress: Progress | None
     ) -> Progress:
-        if progress is not None and progress.certified:
-            return progress
+        if progress is not None and (progress.certified or run.joined):
+            return super()._certified(problem, C, run, progress)
         run.dual.move_to(C)  # the run may have ended at an earlier stage
         n_iter, passes = (progress.n_iter, progress.passes) if progress else (0, 0.0)
         return check_finite(self._certify(problem, run.dual, n_iter, passes, run.clock))
@@ -360,14 +366,27 @@ class BCFW(ConvexSolver["_BCFWRun"]):
         return PROBE * float(dual.scales[probed] @ (risks - below))
 
     def _join(self, problem: Problem, C: float, run: _BCFWRun) -> Iterator[Progress]:
-        """Go on with cuts of all examples, of which the mean of all planes is the first."""
-        limit = max(1, int(self.max_passes - run.passes))
-        if len(run.cuts.pool.losses) == 1:
+        """Go on with cuts of all examples, of which the mean of all planes is the first.
+
+        That is short where others are long, and may hide what tells these apart: once it leads no
+        further, they go on without it.
+        """
+        if not run.joined:
             run.cuts.pool.add(run.dual.mean())
             run.cuts.w = run.dual.w.copy()
-        for progress in OneSlack(self.tol, limit)._steps(problem, C, run.cuts):
-            n_iter, passes = run.n_iter + progress.n_iter, run.passes + progress.passes
-            yield replace(progress, n_iter=n_iter, passes=passes)
+        while run.passes < self.max_passes:
+            limit, passes = max(1, int(self.max_passes - run.passes)), 0.0
+            for progress in OneSlack(self.tol, limit)._steps(problem, C, run.cuts):
+                n_iter, passes = run.n_iter + progress.n_iter, progress.passes
+                yield replace(progress, n_iter=n_iter, passes=run.passes + passes)
+            if run.alone or not run.cuts.exhausted:
+                return
+            run.n_iter, run.passes, run.alone = (
+                run.n_iter + run.cuts.n_iter,
+                run.passes + passes,
+                True,
+            )
+            run.cuts = run.cuts.anew()
 
     def _pass(
         self,

@@ -31,6 +31,7 @@ from didyma.learning.solution import (
     Solution,
     SolverRun,
     overflow,
+    reached,
 )
 from didyma.polytope.active_set import Projection, minimise_over_columns
 from didyma.stateful import Stateful, array_of, record_of
@@ -44,6 +45,8 @@ PRECISION = 0.1  # relative width of the last bracket
 TOWARDS_MODEL = 0.1  # cuts are made a little beyond the best point, towards the model's minimiser
 NEWTON = 100  # steps where weights have signs, at most
 SHORT = 0.5  # a step that ends where P clips other weights than at its beginning
+DRIFT = 1e-13  # of scores that are added up along lines, at most, as a share of the scores
+RESTART = 20  # steps after which two sets of clipped weights may take turns for ever
 LEAST, PATIENCE = 1e-9, 10  # relative progress that counts, iterations without any before the end
 
 
@@ -161,7 +164,9 @@ class CutPool(Stateful):
         else:
             y[self.solution.active] = self.solution.weights
         curved = np.zeros(self.n_features, dtype=bool)
-        for _ in range(NEWTON):
+        for step in range(NEWTON):
+            if step == RESTART:
+                y, curved = np.eye(len(gains))[0], np.zeros_like(curved)
             v = y @ columns
             here = v * signs >= 0.0
             curved = curved | here
@@ -227,22 +232,28 @@ class Line(Stateful):
     """The best point so far with its scores, and the search along a line from it.
 
     A problem whose scores stay where its examples are may bring another one: ``line(C, w, clock)``,
-    with ``w``, ``value`` (J at w), ``passes``, ``towards`` and ``cut`` as here.
+    with ``w``, ``value`` (J at w), ``passes``, ``look``, ``towards`` and ``cut`` as here.
     """
 
     _changing: ClassVar[tuple[str, ...]] = (
-        *("w", "scores", "coefficients", "value", "passes", "_beyond"),
+        *("w", "scores", "coefficients", "value", "passes", "_beyond", "_drift"),
     )
 
     def __init__(self, problem: Problem, C: float, w: Vector, clock: Clock) -> None:
         self.problem, self.C, self.clock = problem, C, clock
         self.w = w
-        self.scores = problem.scores(w)
-        self.coefficients, loss = problem.respond(self.scores)
-        self.value = 0.5 * float(w @ w) + C * (loss + float(self.coefficients @ self.scores))
         self.passes = 0.0
         self._ends = ends_of_line(problem)
-        self._beyond = self.scores
+        self.look()
+
+    def look(self) -> None:
+        """Score the best point anew: scores that were added up on the way to it drift from it."""
+        with self.clock.stage("scores"):
+            self.scores = self._beyond = self.problem.scores(self.w)
+        self.coefficients, loss = self.problem.respond(self.scores)
+        risk = loss + float(self.coefficients @ self.scores)
+        self.value = 0.5 * float(self.w @ self.w) + self.C * risk
+        self._drift = float(np.finfo(float).eps)
 
     def towards(self, w: Vector) -> None:
         """Move to about the minimiser of J on the ray from here through w."""
@@ -253,6 +264,9 @@ class Line(Stateful):
         self.w = self.w + t * step
         self.scores = self.scores + t * scores
         self._beyond = self.scores + TOWARDS_MODEL * (1.0 - t) * scores
+        self._drift = abs(1.0 - t) * self._drift + (1.0 + t) * float(np.finfo(float).eps)
+        if self._drift > DRIFT:
+            self.look()
 
     def _search(self, step: Vector, scores: Vector) -> float:
         """Close in on the zero of J's derivative, which increases along the line."""
@@ -319,7 +333,7 @@ class OneSlack(ConvexSolver["OneSlackRun"]):
         if run.point and isinstance(line, Stateful):
             with restoring():
                 line.restore(run.point)
-        while run.idle < PATIENCE:  # an inexact oracle may have no cut that closes the gap
+        while not run.exhausted:  # an inexact oracle may have no cut that closes the gap
             if run.n_iter > 0 or len(pool.losses) == 1:
                 pool.add(line.cut())
             if run.n_iter == self.max_iter:
@@ -329,8 +343,11 @@ class OneSlack(ConvexSolver["OneSlackRun"]):
                 w, dual = pool.minimiser(C)
                 pool.forget()
             line.towards(w)
+            met = line.value - dual <= reached(self.tol) * line.value
+            if met:
+                line.look()
             run.update(dual, line)
-            yield run.report(C, line.value, dual, line.w, passes=line.passes)
+            yield run.report(C, line.value, run.bound, line.w, passes=line.passes, certified=met)
 
 
 class _PoolRun(SolverRun):
@@ -362,13 +379,24 @@ class OneSlackRun(_PoolRun):
         self.point: dict[str, Any] = {}  # what a search that has a state knows at the best point
         self.bound, self.value, self.idle = -np.inf, np.inf, 0
 
+    @property
+    def exhausted(self) -> bool:
+        """Whether cuts lead no further."""
+        return self.idle >= PATIENCE
+
+    def anew(self) -> OneSlackRun:
+        """A run from the best point on without these cuts, whose bound holds."""
+        run = OneSlackRun(len(self.w), clock=self.clock, signs=self.pool.signs)
+        run.w, run.bound = self.w, self.bound
+        return run
+
     def update(self, dual: float, line: Any) -> None:
         """Take over the point and the bounds of an iteration."""
         self.w, value = line.w, line.value
         self.point = line.state() if isinstance(line, Stateful) else {}
         higher = dual > self.bound + LEAST * abs(self.bound)
         lower = value < self.value - LEAST * abs(self.value)
-        self.bound, self.value = max(self.bound, dual), min(self.value, value)
+        self.bound, self.value = max(self.bound, dual), value
         self.idle = 0 if higher or lower else self.idle + 1
 
 

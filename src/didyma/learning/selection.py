@@ -75,14 +75,19 @@ class ModelSelection:
 
 
 class HeldOut:
-    """A measure on lists that nothing is learned from."""
+    """A measure on lists that nothing is learned from.
 
-    def __init__(self, lists: Lists, measure: str) -> None:
+    Lists that are to choose are refused if no order of them is better than another.
+    """
+
+    def __init__(self, lists: Lists, measure: str, *, chooses: bool = True) -> None:
         from didyma.metrics import Evaluator, parse
-        from didyma.metrics.evaluation import warn_if_all_relevant
+        from didyma.metrics.evaluation import check_decisive, warn_if_all_relevant
 
         self.lists, self.measure = lists, parse(measure)
         warn_if_all_relevant([self.measure], lists.y)
+        if chooses:
+            check_decisive(self.measure, lists.y, lists.groups)
         self._evaluator = Evaluator(lists.y, lists.groups, self.measure, docid=lists.docid)
 
     def value(self, scores: NDArray[np.float64]) -> float:

@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
@@ -283,12 +283,15 @@ class ConvexSolver(ABC, Generic[Run]):
     def _certified(
         self, problem: Problem, C: float, run: Run, progress: Progress | None
     ) -> Progress:
-        """The last report, with the objective at its weights; None if there was no iteration."""
-        if progress is not None:
+        """The last report, with the objective at its weights: w = 0 if there was no iteration."""
+        if progress is None:
+            zero = np.zeros(problem.n_features)
+            progress = Progress(0, 0.0, C, 0.0, 0.0, False, run.clock.elapsed, zero)
+        if progress.certified:
             return progress
-        w = np.zeros(problem.n_features)
-        value = C * float(problem.weights @ problem.risks(w))
-        return Progress(0, 0.0, C, value, 0.0, True, run.clock.elapsed, w)
+        w = progress.w
+        value = 0.5 * float(w @ w) + C * float(problem.weights @ problem.risks(w))
+        return replace(progress, value=value, certified=True)
 
 
 def drive(

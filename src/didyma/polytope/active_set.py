@@ -40,14 +40,14 @@ def minimise_over_columns(
 ) -> Projection:
     """Solve ½ y'Gy − θ'y over the simplex, for a Gram matrix G = M'M of columns at hand.
 
-    ``tol`` is relative to θ where that is large.
+    ``tol`` is relative to the largest of θ.
 
     >>> minimise_over_columns(np.eye(3), np.array([1.0, 0.8, 0.0])).weights
     array([0.6, 0.4])
 
     ``point`` of the result is G y, the inner product of the solution with each column.
     """
-    tol *= max(1.0, float(np.abs(theta).max()))
+    tol *= float(np.abs(theta).max()) or 1.0
     norms = np.diag(G)[np.diag(G) > 0.0]
     solution = _minimise(G, theta, start, float(norms.sum() / len(theta)) or 1.0, tol, max_iter)
     if not solution.converged and len(norms):  # long columns may hide what tells short ones apart
