@@ -129,6 +129,21 @@ def test_ridge_contends_where_labels_are_grades(run: Run, tmp_path: Path) -> Non
     assert {c["class"] for c in asked["candidates"]} == {"SVMRanker"}
 
 
+def test_dev_files_that_can_choose_nothing_are_refused(
+    run: Run, folder: Path, tmp_path: Path
+) -> None:
+    dev, output = tmp_path / "dev0.letor", tmp_path / "m"
+    rows = (folder / "dev.letor").read_text().splitlines()
+    dev.write_text("".join(f"0 {row.split(' ', 1)[1]}\n" for row in rows))
+    for C in ("1,10,100", "1"):
+        arguments = ("fit", folder / "train.letor", "--dev", dev, "--C", C, "-o", output)
+        heard = run(*arguments, code=1).stderr
+        assert f"{dev}, y: expected a query with labels of 1 or more and others" in heard
+    assert not output.exists()
+    arguments = ("fit", folder / "train.letor", "--dev", folder / "dev.letor", "--dev", dev)
+    assert f"{dev} AP  .0000" in " ".join(run(*arguments, "-o", output).stdout.split(" "))
+
+
 def test_other_dev_files_are_judged_and_choose_nothing(
     run: Run, folder: Path, tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,6 +39,20 @@ def test_each_takes_part_and_the_best_value_wins() -> None:
         assert candidate.summary()["dev"] == candidate.value
     assert found.best.value == max(candidate.value or 0 for candidate in found.candidates)
     assert not found.interrupted
+
+
+@pytest.mark.parametrize("measure", ["AP", "nDCG@2", "ROCArea", "AP(rel=2)", "ERR@3", "Rprec"])
+@pytest.mark.parametrize(("label", "other"), [(0.0, 2.0), (-1.0, 2.0), (3.0, 0.0)])
+def test_lists_that_can_choose_nothing_are_refused(
+    measure: str, label: float, other: float
+) -> None:
+    """In which every order has the same value, by any measure."""
+    lists = replace(OTHERS, labels=np.full(len(OTHERS), label))
+    with pytest.raises(DataError, match=r"^y: expected a query with .*cannot tell one model"):
+        HeldOut(lists, measure)
+    HeldOut(lists, measure, chooses=False)
+    lists.y[0] = other
+    HeldOut(lists, measure)
 
 
 def fitted(C: float, status: str = "converged", n_iter: int = 3) -> Any:

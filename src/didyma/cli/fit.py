@@ -28,7 +28,7 @@ from didyma.cli.output import (
 )
 from didyma.cli.progress import DevMeasure, reporting
 from didyma.cli.signature import parameters_of
-from didyma.errors import DataError, MissingExtraError
+from didyma.errors import DataError, MissingExtraError, placed
 from didyma.report.table import aligned, listed
 from didyma.values import decimal
 
@@ -246,6 +246,12 @@ def fit(
             folder = output.resolve().parent
             data = scaled(scaler, data, folder)
             held_out = [scaled(scaler, lists, folder) for lists in held_out]
+        judge = None
+        if devs:
+            from didyma.learning.selection import HeldOut
+
+            with placed(devs[0]):
+                judge = HeldOut(held_out[0], measure)
         with checkpointing.saving(output, TRAIN=data, dev=held_out):
             for name in ("categorical", "increasing", "decreasing"):
                 if name in parameters:
@@ -253,7 +259,7 @@ def fit(
             ranker = _ranker(ranker_type, parameters)
             is_choice = model_type is None and ranker_type == "svm" and len(Cs) > 1
             contender = _contender(data) if is_choice else None
-            results = _learn(ranker, data, held_out, Cs, measure, contender)
+            results = _learn(ranker, data, held_out, Cs, judge, contender)
             watched = dict(zip(devs, held_out))
             best, summary = _judged(results, _counts(train, data), watched, measure)
             features.remember(best.ranker)
@@ -303,16 +309,16 @@ def _learn(
     lists: Lists,
     dev: list[Lists],
     Cs: list[float],
-    measure: str,
+    held_out: HeldOut | None,
     contender: Any = None,
 ) -> ModelSelection:
     """The ranker fitted for each C: an SVM along a path, others each on its own.
 
-    The first of the dev sets decides; the contender, with its own values of C, takes part.
+    What is held out decides, the first of the dev sets; the contender, with its own values of C,
+    takes part.
     """
-    from didyma.learning.selection import HeldOut, fits, select_model
+    from didyma.learning.selection import fits, select_model
 
-    held_out = HeldOut(dev[0], measure) if dev else None
     usual = Cs or _usual_C(ranker)
     if not hasattr(ranker, "callback"):
         with waiting("training"):
@@ -353,7 +359,9 @@ def _learn_on_cluster(
     def judge(fitted: Any) -> float:
         if not held_out:
             assert dev is not None
-            held_out.append(HeldOut(read_data(dev, InputColumns(), like=fitted), measure))
+            rows = read_data(dev, InputColumns(), like=fitted)
+            with placed(dev):
+                held_out.append(HeldOut(rows, measure))
         return held_out[0](fitted)
 
     Cs = Cs or _usual_C(ranker)
@@ -418,7 +426,7 @@ def _judged(
         if summary["dev"] is None:
             summary["dev"] = {**judged, "value": best.value}
         else:
-            value = HeldOut(held_out, measure)(best.ranker)
+            value = HeldOut(held_out, measure, chooses=False)(best.ranker)
             summary.setdefault("also", []).append({**judged, "value": value})
     return best, summary
 

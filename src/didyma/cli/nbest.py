@@ -90,11 +90,12 @@ class ListFiles:
         A --loss-column that is named must be there; held-out lists may have references instead.
         """
         from didyma.nbest import formats
+        from didyma.nbest.formats.collector import LOSS as USUAL
 
         files = {"inputs": self.inputs, "references": self.references}
         with waiting(f"reading {path}"):
             lists = formats.read(path, **files, loss=self.loss_column)
-        if self.loss_column != formats.LOSS and lists.losses is None and not held_out:
+        if self.loss_column != USUAL and lists.losses is None and not held_out:
             problem = "expected the loss of each candidate, found none"
             raise DataError(problem, path=path, field=f"candidates.{self.loss_column}")
         n_empty = int((lists.groups.sizes == 0).sum())
@@ -173,9 +174,9 @@ def fit(
     try:
         reranker.grid(dev is not None)
     except DataError as error:  # before the files are read
-        given = error.field in parameters and error.field not in choices
-        flag, problem = (flag_of(error.field), error.problem) if given else ("--set", str(error))
-        raise typer.BadParameter(problem, param_hint=flag) from None
+        if error.field in parameters and error.field not in choices:
+            raise typer.BadParameter(error.problem, param_hint=flag_of(error.field)) from None
+        raise typer.BadParameter(str(error), param_hint="--set") from None
     lists = files.read(train)
     held_out = None
     if dev is not None:

@@ -139,6 +139,28 @@ def warn_if_all_relevant(measures: Sequence[Measure], labels: NDArray[np.float64
         )
 
 
+def check_decisive(measure: Measure, labels: NDArray[np.float64], groups: Groups) -> None:
+    """Refuse lists of which no order is better than another by the measure: they choose nothing.
+
+    >>> check_decisive(parse("AP"), np.array([0.0, 0.0]), Groups.from_qid(["a", "a"]))
+    Traceback (most recent call last):
+    didyma.errors.DataError: y: expected a query with labels of 1 or more and others, found none: \
+AP cannot tell one model from another
+    """
+    level = level_of(measure)
+    worth = np.maximum(labels, 0) if level is None else (labels >= level).astype(np.float64)
+    worth = worth[groups.rows]
+    same = np.concatenate([[True], worth[1:] == worth[:-1]])
+    same[groups.starts[:-1][groups.sizes > 0]] = True
+    if same.all():
+        expected = "different labels" if level is None else f"labels of {level} or more and others"
+        raise DataError(
+            f"expected a query with {expected}, found none: {measure} cannot tell one model from "
+            "another",
+            field="y",
+        )
+
+
 def evaluate(
     scores: ArrayLike,
     y: ArrayLike,
