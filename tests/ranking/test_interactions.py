@@ -29,3 +29,10 @@ def test_energy_of_pairs_against_its_definition() -> None:
         one, other = levels[:, a], levels[:, b]
         expected = explained(4 * one + other) - explained(one, other)
         assert found == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("allowed", [[False, False, False], [False, True, False]])
+def test_fewer_than_two_columns_have_no_pairs(allowed: list[bool]) -> None:
+    levels = RNG.integers(4, size=(50, 3)).astype(np.uint8)
+    pairs, energy = rank_pairs(levels, RNG.normal(size=50), np.array(allowed))
+    assert (pairs.shape, energy.shape) == ((0, 2), (0,))

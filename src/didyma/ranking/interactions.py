@@ -42,6 +42,8 @@ def rank_pairs(
     [1, 4]
     """
     columns = np.flatnonzero(allowed)
+    if len(columns) < 2:
+        return np.empty((0, 2), np.int64), np.empty(0)
     chosen = np.ascontiguousarray(levels[:, columns])
     sums = _cross(chosen, np.flatnonzero(coefficients), coefficients, execute)
     sample = np.sort(np.random.default_rng(0).permutation(len(levels))[:SAMPLE])
