@@ -4,6 +4,7 @@ import gzip
 import os
 import subprocess
 import sys
+import urllib.error
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from didyma.files import (
     format_suffix,
     read_bytes,
     read_lines,
+    replace_folder_when_done,
     replace_sections,
     replace_when_done,
     stream_lines,
@@ -107,6 +109,30 @@ def test_a_device_is_not_replaced() -> None:
     with replace_when_done(os.devnull) as file:
         file.write("gone")
     assert not os.path.isfile(os.devnull)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="has no device that is full")
+def test_a_device_that_is_full_is_named() -> None:
+    with (
+        pytest.raises(OSError, match="No space left") as caught,
+        replace_when_done("/dev/full") as file,
+    ):
+        file.write("some text")
+    assert caught.value.filename == "/dev/full"
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_an_error_without_a_reason(tmp_path: Path, folder: bool) -> None:
+    """NumPy says only how much it has written to a disk that is full."""
+    path = tmp_path / "out"
+    opened = replace_folder_when_done(path, bool) if folder else replace_when_done(path)
+    with pytest.raises(OSError, match="No space left") as caught, opened:
+        raise OSError("8192 requested and 1024 written")
+    assert caught.value.filename == str(path)
+    opened = replace_folder_when_done(path, bool) if folder else replace_when_done(path)
+    with pytest.raises(urllib.error.URLError, match="unknown host"), opened:
+        raise urllib.error.URLError("unknown host")
+    assert not os.listdir(tmp_path)
 
 
 def test_an_error_names_the_file_that_was_asked_for(tmp_path: Path) -> None:

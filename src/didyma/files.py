@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import glob
 import gzip
 import io
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -27,6 +29,7 @@ __all__ = [
     "check_unpacked",
     "format_suffix",
     "locked",
+    "naming",
     "open_regular",
     "read_bytes",
     "read_lines",
@@ -47,6 +50,7 @@ PIECE = 1 << 24  # bytes that are read at a time
 LIMIT, DEFAULT_LIMIT = "DIDYMA_UNPACK_LIMIT", 16 << 30
 LEFT_BEHIND, OLD = ".didyma-partial", ".old"
 TRIES, PAUSE = 100, 0.01  # a rename takes no second
+NUMPY_IS_CUT_SHORT = re.compile(r"\d+ requested and \d+ written")
 AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of Linux
 
 
@@ -199,24 +203,21 @@ def replace_when_done(path: PathName, mode: str = "w") -> Iterator[IO[Any]]:
     ...     _ = file.write("some text")
     """
     if os.path.exists(path) and not os.path.isfile(path):
-        with _opened(path, path, mode) as file:
+        with naming(path), _opened(path, path, mode) as file:
             yield file
         return
     target = Path(path).resolve()
     _remove_left_behind(target.parent)
     partial, alive = _begin(target, path)
     try:
-        if target.exists():
-            partial.chmod(0o600)  # until it is known who may read it
-        with _opened(partial, path, mode) as file:
-            yield file
-        _hand_on(target, partial)
-        os.fsync(alive.fileno())  # the name must not be on disk before the contents are
-        os.replace(partial, target)
-    except OSError as error:  # name the file that was asked for: a full disk names none
-        if error.filename is None or Path(error.filename) == partial:
-            raise OSError(error.errno, error.strerror, os.fspath(path)) from None
-        raise
+        with naming(path, partial):
+            if target.exists():
+                partial.chmod(0o600)  # until it is known who may read it
+            with _opened(partial, path, mode) as file:
+                yield file
+            _hand_on(target, partial)
+            os.fsync(alive.fileno())  # the name must not be on disk before the contents are
+            os.replace(partial, target)
     finally:
         partial.unlink(missing_ok=True)
         alive.close()
@@ -237,18 +238,35 @@ def replace_folder_when_done(path: PathName, replaceable: Callable[[Path], bool]
     _remove_left_behind(target.parent)
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}{LEFT_BEHIND}")
     try:
-        partial.mkdir(0o700 if target.exists() else 0o777)
-        with _locked(partial):
-            yield partial
-            _hand_on(target, partial)
-            _take_name(partial, target)
-    except OSError as error:  # name the folder that was asked for, not the partial one
-        if error.filename is not None and partial.name not in str(error.filename):
-            raise
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+        with naming(path, partial):
+            partial.mkdir(0o700 if target.exists() else 0o777)
+            with _locked(partial):
+                yield partial
+                _hand_on(target, partial)
+                _take_name(partial, target)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
         restore_folder(target)
+
+
+@contextmanager
+def naming(path: PathName, partial: Path | None = None) -> Iterator[None]:
+    """Let an error of the system name what was asked for, in place of nothing or the partial file.
+
+    A full disk names no file; and NumPy, which writes past Python, does not even say why.
+    """
+    try:
+        yield
+    except OSError as error:
+        other = partial is None or partial.name not in str(error.filename)
+        if error.filename is not None and other:
+            raise
+        number, problem = error.errno, error.strerror
+        if number is None:
+            if NUMPY_IS_CUT_SHORT.fullmatch(str(error)) is None:
+                raise
+            number, problem = errno.ENOSPC, os.strerror(errno.ENOSPC)
+        raise OSError(number, problem, os.fspath(path)) from None
 
 
 def _take_name(partial: Path, target: Path) -> None:

@@ -129,6 +129,15 @@ def test_ridge_contends_where_labels_are_grades(run: Run, tmp_path: Path) -> Non
     assert {c["class"] for c in asked["candidates"]} == {"SVMRanker"}
 
 
+def test_a_model_is_not_written_to_stdout(
+    run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    heard = run("fit", folder / "train.letor", "-o", "-", code=1).stderr
+    assert heard == "error: -: expected a name, as this is not written to stdout\n"
+    assert not list(tmp_path.iterdir())
+
+
 def test_dev_files_that_can_choose_nothing_are_refused(
     run: Run, folder: Path, tmp_path: Path
 ) -> None:

@@ -32,6 +32,7 @@ def test_outputs_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
         (tmp_path / "link", "is an input"),
         (tmp_path, "a folder"),
         (tmp_path / "none" / "b", "there is no folder"),
+        (Path("-"), "-: expected a name, as this is not written to stdout"),
     ):
         with pytest.raises(DataError, match=message):
             check_output(path, source)

@@ -97,6 +97,33 @@ def test_a_disk_that_is_full(small_disk: Path) -> None:
     assert os.listdir(small_disk) == ["out"]
 
 
+def test_an_index_on_a_disk_that_is_full(small_disk: Path, tmp_path: Path) -> None:
+    lines = "".join(f"passage {n} of {n * n}\n" for n in range(20_000))
+    (tmp_path / "passages.txt").write_text(lines)
+    line = refused(["index", str(tmp_path / "passages.txt"), "-o", str(small_disk / "index")])
+    assert line == f"error: {small_disk / 'index'}: No space left on device"
+    assert not os.listdir(small_disk)
+    told = "error: -: expected a name, as this is not written to stdout"
+    assert refused(["index", str(tmp_path / "passages.txt"), "-o", "-"]) == told
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="has no device that is full")
+def test_a_device_that_is_full_is_named(command: list[str], tmp_path: Path) -> None:
+    told = "error: /dev/full: No space left on device"
+    assert refused([*command, "-o", "/dev/full"]) == told
+    model, data = str(tmp_path / "good"), str(tmp_path / "train.npz")
+    assert CliRunner().invoke(app, [*command, "-o", model]).exit_code == 0
+    for verb in ("predict", "rank"):
+        assert refused([verb, model, data, "-o", "/dev/full"]) == told
+    done = subprocess.run(
+        f"{sys.executable} -m didyma predict {model} {data} > /dev/full",
+        shell=True,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (1, "error: stdout: No space left on device\n")
+
+
 def test_a_checkpoint_on_a_full_disk_does_not_end_training(
     small_disk: Path, command: list[str]
 ) -> None:

@@ -8,7 +8,9 @@ from didyma.cli.groups import ParametersOf as ParametersOf
 from didyma.cli.groups import command as command
 from didyma.cli.groups import group as group
 from didyma.cli.inputs import is_model as is_model
+from didyma.cli.inputs import is_stdout as is_stdout
 from didyma.cli.inputs import parse_names as parse_names
+from didyma.cli.inputs import written as written
 from didyma.cli.output import check_output as check_output
 from didyma.cli.output import end_if_interrupted as end_if_interrupted
 from didyma.cli.output import exit_code as exit_code

@@ -19,6 +19,7 @@ from typer.main import get_command
 from didyma import __version__
 from didyma.cli.output import exit_code, explain, listen, print_message, warnings_as_lines
 from didyma.errors import DidymaError
+from didyma.files import naming
 
 # Scikit-learn and NumPy report input that they cannot use as ValueError.
 MISTAKES = (DidymaError, OSError, MemoryError, ValueError)
@@ -139,7 +140,8 @@ class Commands(TyperGroup):
         try:
             with warnings_as_lines():
                 result = super().invoke(ctx)
-            sys.stdout.flush()
+            with naming("stdout"):
+                sys.stdout.flush()
             return result
         except BrokenPipeError:
             # What is still buffered must not fail again while the interpreter shuts down.

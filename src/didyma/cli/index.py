@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from didyma.cli import options
-from didyma.cli.output import print_json, print_message
+from didyma.cli.output import check_folder, print_json, print_message
 from didyma.cli.progress import indexing
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def index(
         folder = output or passages.with_name(f"{passages.name}.index")
         if store is not None and encoder is None:
             raise typer.BadParameter("nothing is kept without --encoder", param_hint="--store")
+        check_folder(folder)
         with indexing(passages) as callback:
             made = PassageIndex.build(
                 passages,

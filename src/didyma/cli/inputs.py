@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
@@ -15,7 +15,7 @@ import typer
 from didyma.cli import options
 from didyma.cli.output import print_message, waiting
 from didyma.errors import DataError, ModelFileError, placed
-from didyma.files import format_suffix, replace_when_done
+from didyma.files import format_suffix, naming, replace_when_done
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists
@@ -148,9 +148,15 @@ def is_stdout(output: Path | None) -> bool:
     return output is None or str(output) == "-"
 
 
-def written(output: Path | None) -> AbstractContextManager[IO[Any]]:
+@contextmanager
+def written(output: Path | None) -> Iterator[IO[Any]]:
     """Where results are written as they come: a file that is whole or not there, or stdout."""
-    return nullcontext(sys.stdout) if is_stdout(output) else replace_when_done(str(output))
+    if is_stdout(output):
+        with naming("stdout"):
+            yield sys.stdout
+        return
+    with replace_when_done(str(output)) as file:
+        yield file
 
 
 KINDS = (

@@ -170,6 +170,8 @@ def check_folder(path: Path, *inputs: Path | None) -> None:
 
 
 def _check_place(path: Path) -> None:
+    if str(path) == "-":
+        raise DataError("expected a name, as this is not written to stdout", path=path)
     folder = path.resolve().parent
     if not folder.is_dir():
         raise DataError(f"cannot be written, as there is no folder {folder}", path=path)

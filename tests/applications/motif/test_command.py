@@ -35,6 +35,8 @@ def test_fit_scan_eval(run: Run, fasta: Path, tmp_path: Path) -> None:
         assert strand == "+"
         assert texts[name][int(start) : int(start) + 10] == site
     assert sum(site == MOTIF for *_, site in rows) >= 19
+    assert run("motif", "scan", model, fasta / "test.fa", "--best", "-o", "-").stdout == sites
+    assert run("motif", "scan", model, tmp_path / "none.fa", code=1).stdout == ""
     output = tmp_path / "hits.tsv"
     assert (
         "sites in 20 sequences"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -162,7 +162,8 @@ def scan(
     model: Model,
     genome: Annotated[Path, options.argument("DATA", "FASTA file: sequences to look at.")],
     output: Annotated[
-        Path | None, options.file("Table of sites.", "--output", "-o", default="-")
+        Path | None,
+        options.file("Table of sites; - is stdout.", "--output", "-o", default="stdout"),
     ] = None,
     threshold: Annotated[
         float, options.number("Sites above this score; 0 is as likely as not.")
@@ -183,15 +184,15 @@ def scan(
     didyma motif scan motif.didyma.safetensors peaks.fa --best
     """
     from didyma.applications.motif.fasta import stream
-    from didyma.files import replace_when_done
 
-    cli.check_output(output, genome, model)
-    finder = _load(model)
+    if not cli.is_stdout(output):
+        cli.check_output(output, genome, model)
+    finder, records = _load(model), stream(genome)
+    first = next(records)  # before anything is written
     n_sequences = n_sites = 0
-    target: Any = nullcontext(sys.stdout) if output is None else replace_when_done(output)
-    with cli.waiting(f"scanning {genome}"), target as file:
+    with cli.waiting(f"scanning {genome}"), cli.written(output) as file:
         file.write("sequence\tstart\tstrand\tscore\tsite\n")
-        for record in stream(genome):
+        for record in chain([first], records):
             n_sequences += 1
             hits = finder.scan(record.sequence, threshold, best=best)
             n_sites += len(hits)
