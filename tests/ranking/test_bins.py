@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from didyma.ranking.bins import Bins
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.ranking.bins import FEW, Bins, reach
 
 RNG = np.random.default_rng(3)
 
@@ -67,3 +70,56 @@ def test_levels_are_finer_towards_both_ends() -> None:
     np.testing.assert_allclose(sizes, expected, atol=16)  # a bin has as many rows
     for j, count in ((1, 5), (2, 2)):
         assert len(np.unique(levels[j][main[:, j]])) == count
+
+
+PRICES = np.array([0.1, 0.25, 1 / 3, 7.7, 1e-50, -3.3, 1e300])
+
+
+def named(trained: NDArray[Any], asked: NDArray[Any]) -> list[int]:
+    """Bins of one nominal column, few rows and many alike."""
+    bins = Bins.of(trained[:, None], 8, nominal=np.array([True]))
+    few: list[int] = bins.transform(asked[:, None]).bins[:, 0].tolist()
+    many = bins.transform(np.tile(asked, FEW)[:, None]).bins[:, 0].tolist()
+    assert many == FEW * few
+    return few
+
+
+def test_a_category_is_the_same_in_single_precision() -> None:
+    single = PRICES[:-1].astype(np.float32)  # which has no 1e300, and 0 for 1e-50
+    for prices in (PRICES[:-1], np.append(PRICES[:-1], np.nan)):
+        both = prices, prices.astype(np.float32)
+        expected = [3, 4, 5, 6, 2, 1, 8][: len(prices)]
+        for trained in both:
+            for asked in both:
+                assert named(trained, asked) == expected
+    assert named(PRICES, single) == named(PRICES, PRICES[:-1])
+    assert named(single, np.array([1e300, 0.1001, 0.2, np.nextafter(0.25, 1)])) == [0, 0, 0, 4]
+    assert named(PRICES, np.array([0.1 + 1e-12, 0.25 + 1e-12])) == [0, 0]
+    assert named(PRICES, np.array([0.1001, 5.0], np.float32)) == [0, 0]
+
+
+def test_ids_that_single_precision_cannot_tell_apart() -> None:
+    ids = 2.0**24 + np.arange(5)
+    assert named(ids, ids) == [1, 2, 3, 4, 5]
+    assert named(ids, ids + 0.5) == [0] * 5
+    assert named(ids, ids.astype(np.float32)) == [1, 1, 3, 5, 5]
+    assert named(np.full(3, np.nan), ids) == [0] * 5
+
+
+def test_narrow_columns_are_looked_up_as_they_are_searched() -> None:
+    tiny = np.finfo(float).smallest_subnormal
+    for unit in (tiny, 1e-310, 1e-307, 1e-305, 1e-300, np.spacing(1.0)):
+        for low in (0.0, 1.0):
+            rows = low + unit * RNG.integers(0, 64, size=(2 * FEW, 3))
+            bins = Bins.of(rows, 16)
+            few = [bins.transform(part).bins for part in np.split(rows, 4)]
+            np.testing.assert_array_equal(bins.transform(rows).bins, np.concatenate(few))
+
+
+def test_what_is_rounded_to_a_category_means_it() -> None:
+    for scale in 10.0 ** np.arange(-44, 38, 3):
+        single = np.unique(np.append(0, RNG.normal(size=8) * scale).astype(np.float32))
+        low, high = reach(single.astype(float))
+        for end, way in ((low, -np.inf), (high, np.inf)):
+            np.testing.assert_array_equal(end.astype(np.float32), single)
+            assert np.all(np.nextafter(end, way).astype(np.float32) != single)

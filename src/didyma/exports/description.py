@@ -23,7 +23,7 @@ from didyma.data.matrix import Columns
 from didyma.errors import DataError
 from didyma.learning.scoring import SCALERS
 from didyma.model import Model
-from didyma.ranking.bins import LEVELS, Bins
+from didyma.ranking.bins import LEVELS, Bins, reach
 
 FloatArray = NDArray[np.float64]
 
@@ -205,9 +205,10 @@ def _binning(learned: dict[str, Any], j: int, cells: list[int]) -> Binning:
     padded = learned["edges_"][j]
     edges = padded[np.isfinite(padded)].tolist()
     numbers = cells[: len(edges) + 1]
-    if learned["nominal_"][j]:  # a category is the interval between it and the number before it
+    if learned["nominal_"][j]:  # a category is the interval of the numbers that mean it
         numbers = [cells[0], *(cell for category in numbers[1:] for cell in (category, cells[0]))]
-        edges = [place for edge in edges for place in (float(np.nextafter(edge, -np.inf)), edge)]
+        low, high = reach(padded[np.isfinite(padded)])
+        edges = np.column_stack([np.nextafter(low, -np.inf), high]).ravel().tolist()
     steps = [k for k, (low, high) in enumerate(pairwise(numbers)) if low != high]
     heights = [numbers[0], *(numbers[k + 1] for k in steps)]
     return Binning(j, tuple(edges[k] for k in steps), (*heights, cells[-1]))

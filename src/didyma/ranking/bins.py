@@ -183,7 +183,8 @@ class Bins:
     ``edges`` (n_columns × (height − 1)) ascend and end in infinities. A value is in the bin whose
     number is that of the edges below it, and NaN in the last one, height − 1. Where a column is
     ``nominal`` its edges are its categories; the k-th of them is bin k + 1, and one that was never
-    seen is bin 0, whose weight is zero. ``signs`` are those of `Binned`.
+    seen is bin 0, whose weight is zero; `reach` says what else means it. ``signs`` are those of
+    `Binned`.
 
     A pair of columns, a row of ``pairs``, is a column more: ``levels`` (n_columns × height) maps
     the bins of each to at most eight levels from 1 on, which are crossed; level 0 is of no use.
@@ -217,8 +218,7 @@ class Bins:
         """
         from didyma.ranking.binning import ScoreBinner
 
-        if not (is_whole(n_bins) and 2 <= n_bins <= MOST_BINS):
-            raise DataError(f"expected 2 to {MOST_BINS}, found {n_bins!r}", field="bins")
+        check_number_of_bins(n_bins)
         rows = np.random.default_rng(0).permutation(X.shape[0])[:SAMPLE]
         sample = dense(X[np.sort(rows)])
         binner = ScoreBinner(n_bins - 1, strategy).fit(sample)
@@ -286,7 +286,8 @@ class Bins:
         n, finite = len(self.edges), np.where(np.isfinite(self.edges), self.edges, np.nan)
         low = np.nan_to_num(np.fmin.reduce(finite, axis=1))
         width = np.nan_to_num(np.fmax.reduce(finite, axis=1)) - low
-        scale = np.divide(CELLS, width, out=np.zeros(n), where=width > 0)
+        wide = width > CELLS * np.finfo(float).tiny  # else a grid is finer than numbers are
+        scale = np.divide(CELLS, width, out=np.zeros(n), where=wide)
         starts = low[:, None] + np.arange(CELLS) * width[:, None] / CELLS
         below = [edges.searchsorted(at) for edges, at in zip(self.edges, starts)]
         guesses = np.array(below, np.uint8)
@@ -298,9 +299,13 @@ class Bins:
         """Replace the number of edges below each value of nominal columns by its category."""
         missing = self.edges.shape[1]
         for j in np.flatnonzero(self.nominal):
-            below = bins[:, j]
-            seen = values[:, j] == self.edges[j, np.minimum(below, missing - 1)]
-            bins[:, j] = np.where(below == missing, below, np.where(seen, below + 1, 0))
+            below, column = bins[:, j], values[:, j]
+            low, high = reach(self.edges[j, np.isfinite(self.edges[j])], values.dtype)
+            known = below < missing
+            at = np.where(known, below, 0)
+            own = np.where(column >= np.append(low, np.nan)[at], at + 1, 0)  # or that before it
+            own = np.where((own == 0) & (column <= np.append(np.nan, high)[at]), at, own)
+            bins[:, j] = np.where(known, own, missing)
 
     def _cross(self, bins: NDArray[np.uint8]) -> None:
         """Fill the columns of pairs, which stand behind those of features."""
@@ -356,6 +361,12 @@ class Bins:
         return self._binned(bins)
 
 
+def check_number_of_bins(n_bins: Any) -> None:
+    """Refuse a number of bins of a column that is none."""
+    if not (is_whole(n_bins) and 2 <= n_bins <= MOST_BINS):
+        raise DataError(f"expected 2 to {MOST_BINS}, found {n_bins!r}", field="bins")
+
+
 def _levels(counts: Vector, n_levels: int, nominal: bool) -> NDArray[np.uint8]:
     """A level from 1 to n_levels for each bin, 0 for a category that was never seen."""
     if nominal:
@@ -373,6 +384,33 @@ def categories_of(X: Matrix, column: int) -> NDArray[Any]:
     """The values of a column, each once, in ascending order."""
     values = dense(X[:, [column]]).ravel()
     return np.unique(values[~np.isnan(values)])
+
+
+def reach(categories: Vector, rows: Any = np.float64) -> tuple[Vector, Vector]:
+    """The least and the greatest number that means each category, among those of a type.
+
+    A category such as .1 is another number in single precision. Where all categories are numbers
+    of it, as after training on such rows, whatever is rounded to one of them means it. Where they
+    are not, a number in single precision means the category that is rounded to it, and one in
+    double precision nothing but itself: ids may be there that single precision cannot tell apart.
+
+    >>> low, high = reach(np.array([3.0]))
+    >>> low < 3.0 < high, np.float32(low) == np.float32(high) == 3.0
+    (array([ True]), array([ True]))
+    >>> reach(np.array([0.1, 3.0]))
+    (array([0.1, 3. ]), array([0.1, 3. ]))
+    """
+    with np.errstate(over="ignore"):
+        single = categories.astype(np.float32)
+        if not np.array_equal(single, categories):
+            other = single if np.dtype(rows) == np.float32 else categories
+            return np.minimum(categories, other), np.maximum(categories, other)
+        ends = []
+        for way in (-np.inf, np.inf):
+            middle = (categories + np.nextafter(single, np.float32(way))) / 2
+            inside = middle.astype(np.float32) == single  # which of two is even decides
+            ends.append(np.where(inside, middle, np.nextafter(middle, categories)))
+    return ends[0], ends[1]
 
 
 def step_scores(bins: NDArray[np.uint8], tables: NDArray[np.float64]) -> Vector:
