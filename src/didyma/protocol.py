@@ -91,6 +91,8 @@ class Estimator:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if inspect.isfunction(fit := cls.__dict__.get("fit")):
+            cls.fit = _whole_or_not_at_all(fit)  # type: ignore[attr-defined]
         for method in ROUTED:
             function = getattr(cls, method, None)
             if inspect.isfunction(function) and (keys := _routed(function)):
@@ -376,6 +378,22 @@ def all_finite(values: NDArray[Any], finite: bool | str = True) -> bool:
             extremes = (np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None))
             return not np.isinf(extremes).any()
         return bool(np.isfinite(np.sum(values, dtype=np.float64)))
+
+
+def _whole_or_not_at_all(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """The method, which leaves the estimator as it was unless it comes to its end."""
+
+    @wraps(fit)
+    def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = vars(self).copy()
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return whole
 
 
 def _routed(function: Callable[..., Any]) -> list[str]:

@@ -80,7 +80,7 @@ def test_where_passes_stop_paying_cuts_of_all_queries_go_on(seed, monkeypatch):
 )
 @pytest.mark.parametrize("solver", [BCFW, OneSlack], ids=lambda kind: kind.__name__)
 def test_the_value_is_that_of_the_weights_however_long_they_are(solver, scale, C, tol):
-    for seed in range(60):
+    for seed in range(60 if solver is BCFW else 15):
         rng = np.random.default_rng(seed)
         queries, rows, features = rng.integers([1, 2, 5], [5, 6, 31])
         X = scale * rng.standard_normal((queries * rows, features))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
 
 from didyma.data.groups import Groups
 from didyma.data.lists import Lists
@@ -335,6 +336,33 @@ def test_as_many_interactions_as_clearly_pay() -> None:
     additive = AdditiveSVMRanker(bins=8, tol=1e-2).fit(X, Y, qid=QID)
     assert len(additive.pairs_) == 0
     assert additive.bins_.height == 9  # no room for cells of pairs that there are not
+
+
+@pytest.mark.parametrize("interactions", ["auto", 3])
+def test_where_all_columns_but_one_are_monotone_there_are_no_pairs(interactions: int | str) -> None:
+    for rising in (range(5), range(4)):
+        ranker = AdditiveSVMRanker(C=4.0, increasing=[*rising], interactions=interactions)
+        assert not len(ranker.fit(X, Y, qid=QID).pairs_)
+
+
+def test_a_warm_start_begins_at_weights_of_the_same_pairs() -> None:
+    ranker = AdditiveSVMRanker("ndcg@5", C=4.0, interactions=2, warm_start=True).fit(X, Y, qid=QID)
+    pairs = ranker.pairs_
+    other = RNG.normal(size=X.shape)
+    ranker.fit(other, np.argsort(np.argsort(other[:, 2] * other[:, 4])) % 9 < 3, qid=QID)
+    assert ranker.pairs_.tolist() == pairs.tolist()
+    assert len(ranker.set_params(interactions=1, warm_start=False).fit(X, Y, qid=QID).pairs_) == 1
+
+
+def test_a_path_has_the_values_of_C_that_are_given_and_leaves_its_ranker() -> None:
+    ranker = AdditiveSVMRanker(interactions=0)
+    path = ranker.path(X, Y, [7.0, 0.5], qid=QID)
+    assert [(one.C, one.C_) for one in path] == [(0.5, 0.5), (7.0, 7.0)]
+    with pytest.raises(NotFittedError):
+        ranker.predict(X)
+    scores = ranker.fit(X, Y, qid=QID).predict(X)
+    ranker.path(10 * X[:, :3], Y, [1.0], qid=QID)
+    np.testing.assert_array_equal(ranker.predict(X), scores)
 
 
 def test_a_warm_start_keeps_pairs() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import product
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,7 @@ from didyma.learning.row_bcfw import RowBCFW
 from didyma.learning.solution import check_C
 from didyma.model import Saved
 from didyma.protocol import check_is_fitted
+from didyma.ranking.binning import STRATEGIES
 from didyma.ranking.bins import (
     LEVELS,
     LINES,
@@ -28,6 +29,7 @@ from didyma.ranking.bins import (
     Binned,
     Bins,
     categories_of,
+    check_number_of_bins,
     shrinkage,
     step_scores,
 )
@@ -189,6 +191,13 @@ class AdditiveSVMRanker(SVMRanker):
             share[j] = len(np.unique(groups.codes[order[order != other]])) / len(groups)
         return share
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice(self.strategy, STRATEGIES, "strategy")
+        check_number_of_bins(self.bins)
+        self._lines()
+        self._interactions()
+
     def _check_state(self) -> None:
         (n, edges), (cells, columns) = self.edges_.shape, self.mass_.shape
         sizes = edges + 1, n + len(self.pairs_), edges * columns
@@ -258,6 +267,11 @@ class AdditiveSVMRanker(SVMRanker):
         plain = self.bins_.empty
         first = super()._beginning(plain.shape[1])
         return None if first is None else self._shrunk(plain).weights(plain.tables(first))
+
+    def _clone_with(self, C: float) -> Self:
+        ranker = super()._clone_with(C)
+        ranker.C_ = C
+        return ranker
 
     def weight(self) -> float:
         """C, as given or as `fit` has chosen it."""
@@ -345,12 +359,12 @@ class AdditiveSVMRanker(SVMRanker):
         return n_pairs
 
     def _crossed(self, bins: Bins, design: Lists, former: NDArray[np.int64] | None) -> Bins:
-        """The bins with pairs of columns: "auto" keeps those of a former fit that goes on."""
+        """The bins with pairs of columns: those of a former fit that goes on, if as many."""
         n_pairs, binned = self._interactions(), cast("Any", design.X)
-        if n_pairs == 0:
+        if n_pairs == 0 or np.count_nonzero(bins.signs == 0) < 2:
             return bins
         levelled = bins.levelled(binned.counts())
-        if n_pairs == "auto" and former is not None:
+        if former is not None and n_pairs in ("auto", len(former)):
             return levelled.crossed(former[(former < len(bins.edges)).all(axis=1)])
         if n_pairs == "auto":
             few = len(bins.edges) <= MOST_COLUMNS

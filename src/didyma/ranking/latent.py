@@ -17,7 +17,7 @@ from didyma.errors import NothingLearnedWarning, check_choice
 from didyma.learning.cccp import CCCP, LatentResult, best_of, inner_solver
 from didyma.learning.monitor import EvalSets, Monitor, gain_over_zero
 from didyma.learning.perceptron import Perceptron, PerceptronState
-from didyma.learning.solution import Solution, check_C
+from didyma.learning.solution import Solution
 from didyma.model import Saved
 from didyma.protocol import seed_of, warn_of_convergence
 from didyma.ranking.classification import ClassificationRanker
@@ -50,9 +50,13 @@ class _LatentRanker(StartedRanker):
     def _loss(self) -> ItemwiseLoss:
         return AveragePrecision() if self.loss is None else parse_loss(self.loss)
 
-    def _check(self) -> None:
-        check_C(self.C)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_choice(self.inference, ("exact", "greedy"), "inference")
+        self._feature_map()
+
+    def _feature_map(self) -> FeatureMap:
+        raise NotImplementedError
 
 
 @dataclass(eq=False, repr=False)
@@ -165,14 +169,16 @@ class LatentPerceptronRanker(_LatentRanker):
         self._learn(partial(perceptron.solve, problem), evaluation)
 
     def _problem(self, train: Lists) -> LatentRankingProblem:
-        self._check()
         return LatentRankingProblem(
-            *(train.X, train.y, train.groups, self._loss(), Positional(self.weights)),
+            *(train.X, train.y, train.groups, self._loss(), self._feature_map()),
             inference="sort" if self.loss is None else self.inference,
             loss_scale=self.C,
             online=True,
             query_weight=train.weights,
         )
+
+    def _feature_map(self) -> FeatureMap:
+        return Positional(self.weights)
 
     def _learn(self, solve: Callable[..., Solution], evaluation: EvalSets) -> None:
         monitor = Monitor(evaluation, self.judged_by(), None, self.callback)
@@ -303,19 +309,25 @@ class LatentSVMRanker(_LatentRanker):
         self._descend(problem, start, evaluation)
 
     def _problem(self, train: Lists) -> LatentRankingProblem:
-        self._check()
-        check_choice(self.positions, ("relevant", "all"), "positions")
-        check_choice(self.start, ("classifier", "random"), "start")
-        loss, feature_map = self._loss(), self.feature_map
-        if feature_map is None:
-            feature_map = TopMean(loss.k) if isinstance(loss, PrecisionAt) else Truncated()
         return LatentRankingProblem(
-            *(train.X, train.y, train.groups, loss, parse_feature_map(feature_map)),
+            *(train.X, train.y, train.groups, self._loss(), self._feature_map()),
             inference=self.inference,
             all_positions=self.positions == "all",
             query_weight=train.weights,
             n_jobs=self.n_jobs,
         )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice(self.positions, ("relevant", "all"), "positions")
+        check_choice(self.start, ("classifier", "random"), "start")
+        inner_solver(self.solver)
+
+    def _feature_map(self) -> FeatureMap:
+        if self.feature_map is not None:
+            return parse_feature_map(self.feature_map)
+        loss = self._loss()
+        return TopMean(loss.k) if isinstance(loss, PrecisionAt) else Truncated()
 
     def _descend(
         self, problem: Any, start: NDArray[np.float64] | None, evaluation: EvalSets

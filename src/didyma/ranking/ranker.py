@@ -23,7 +23,7 @@ from didyma.errors import DataError
 from didyma.execution import on_cluster
 from didyma.learning.monitor import EvalSets, Learner, Monitor
 from didyma.learning.scoring import linear_scores
-from didyma.learning.solution import Callback, Result, Solution, check_start
+from didyma.learning.solution import Callback, Result, Solution, check_C, check_start
 from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, all_finite, check_is_fitted, validate_data
 from didyma.ranking.losses import NDCG, ItemwiseLoss, parse_loss
@@ -114,6 +114,8 @@ class Ranker(Learner, Savable, Estimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        if getattr(self, "C", None) is not None:
+            check_C(self.C)  # type: ignore[attr-defined]
         if (measure := getattr(self, "measure", None)) is not None:
             from didyma.metrics import parse
 
@@ -414,6 +416,10 @@ class StartedRanker(LinearRanker):
         'loss="ap(rel={level:g})" takes rows from {level:g} on as relevant, loss="ndcg" learns '
         "from the grades themselves"
     )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._loss()
 
     def judged_by(self) -> str:
         """See `Ranker`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -12,17 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.lists import Lists
 from didyma.data.matrix import Columns, Matrix
-from didyma.errors import check_choice
+from didyma.errors import DataError, check_choice
 from didyma.execution import on_cluster
 from didyma.learning.monitor import EvalSets, Monitor, gain_over_zero
-from didyma.learning.solution import check_C, make_solver, reached
+from didyma.learning.solution import SOLVERS, check_C, make_solver, reached
 from didyma.protocol import clone, seed_of, warn_of_convergence
 from didyma.ranking.feature_maps import FeatureMap, parse_feature_map
 from didyma.ranking.fitters import Fitter, HingeFitter, RampFitter, RankingResult
 from didyma.ranking.losses import ItemwiseLoss
-from didyma.ranking.problem import RankingProblem
+from didyma.ranking.problem import GRADES, RankingProblem
 from didyma.ranking.ramp import BOUNDS, RampProblem, bound_of, uncut
 from didyma.ranking.ranker import StartedRanker
+from didyma.values import shown
 
 __all__ = ["RankingResult", "SVMRanker", "default_C"]
 
@@ -153,14 +154,34 @@ class SVMRanker(StartedRanker):
     ) -> list[Self]:
         """A fitted ranker for each C, in ascending order of C, or for its own; rows as in `fit`.
 
-        Each solution starts from the one before, so that a path costs about two fits.
+        Each solution starts from the one before, so that a path costs about two fits. The ranker
+        itself stays as it is.
         """
-        self._check_parameters()
-        train = self._read_training(X, y, qid, group, sample_weight)
-        evaluation = self._read_evaluation(eval_set, eval_qid, eval_group, eval_names)
-        design, evaluation = self._design(train, evaluation)
-        fitter = self._fitter(partial(self._problem, design))
-        return self._path(fitter, evaluation, Cs, lambda ranker: ranker._check_learned(train))
+        Cs, reader = self._beginning_of_path(Cs)
+        train = reader._read_training(X, y, qid, group, sample_weight)
+        evaluation = reader._read_evaluation(eval_set, eval_qid, eval_group, eval_names)
+        design, evaluation = reader._design(train, evaluation)
+        fitter = reader._fitter(partial(reader._problem, design))
+        return reader._path(fitter, evaluation, Cs, lambda ranker: ranker._check_learned(train))
+
+    def _beginning_of_path(self, Cs: Iterable[float] | None) -> tuple[list[float] | None, Self]:
+        """The values of C in ascending order, and a clone that reads the rows for all of them."""
+        reader: Self = clone(self)
+        if Cs is not None:
+            if isinstance(Cs, str | bytes | Mapping) or not isinstance(Cs, Iterable):
+                raise DataError(f"expected a list of numbers, found {shown(Cs)}", field="Cs")
+            Cs = sorted(map(check_C, Cs))
+            if Cs and self.C is None:
+                reader.C = Cs[0]
+        reader._check_parameters()
+        return Cs, reader
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice(self.grades, GRADES, "grades")
+        parse_feature_map(self.feature_map)
+        check_choice(self.solver, SOLVERS, "solver")
+        self._bound()
 
     def _fit(self, train: Lists, evaluation: EvalSets) -> None:
         design, evaluation = self._design(train, evaluation)
@@ -227,12 +248,12 @@ class SVMRanker(StartedRanker):
         self,
         fitter: Fitter,
         evaluation: EvalSets,
-        Cs: Iterable[float] | None,
+        Cs: list[float] | None,
         check: Callable[[Self], None],
     ) -> list[Self]:
         """A ranker for each C in ascending order, until Ctrl-C."""
         rankers: list[Self] = []
-        for C in [self.weight()] if Cs is None else sorted(float(C) for C in Cs):
+        for C in [self.weight()] if Cs is None else Cs:
             ranker = self._clone_with(C)
             ranker._solve(fitter, evaluation)
             check(ranker)

@@ -238,7 +238,6 @@ class AdditiveFit(Fit):
         rising, falling = ([n for n, sign in enumerate(signs) if sign == way] for way in (1, -1))
         ranker = AdditiveSVMRanker(
             aim.loss,
-            Cs[0],
             bins=BINS,
             line=LINE,
             increasing=rising,
