@@ -22,8 +22,10 @@ def test_feature_maps_and_their_names(name):
     [
         ("triple", "unknown feature map"),
         ("top@x", "unknown feature map"),
-        ("top@0", "at least 1"),
-        ("positional:0.1,0.5", "non-increasing"),
+        ("top@0", "^feature_map: expected a cut-off from 1 to .*, found 0 in 'top@0'"),
+        ("top@" + "9" * 30, "^feature_map: expected a cut-off from 1 to 2147483647, found 99"),
+        ("top@" + "9" * 9999, "unknown feature map"),
+        ("positional:0.1,0.5", "^feature_map: .* non-increasing"),
         ("positional:a,b", "unknown feature map"),
     ],
 )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
-from didyma.values import is_whole
+from didyma.ranking.losses import check_cutoff
 
 __all__ = ["FeatureMap", "Pairwise", "Positional", "TopMean", "Truncated", "parse_feature_map"]
 
@@ -115,8 +115,7 @@ class TopMean(FeatureMap):
     k: int = 10
 
     def __post_init__(self) -> None:
-        if not is_whole(self.k) or self.k < 1:
-            raise DataError(f"expected a cut-off of at least 1, found {self.k}", field="k")
+        check_cutoff(self.k)
 
     def weights_for(self, n: int) -> NDArray[np.float64]:
         """1/k for the first k ranks."""
@@ -149,7 +148,8 @@ def parse_feature_map(name: str | FeatureMap) -> FeatureMap:
             return TopMean(int(kind[4:]))
     except ValueError as error:
         if isinstance(error, DataError):
-            raise
+            problem = f"{error.problem} in {name!r}"
+            raise DataError(problem, field="feature_map") from None
     raise DataError(
         f"unknown feature map {name!r}; expected 'pairwise', 'positional', 'positional:discount', "
         "'positional:1,0.5,0.2', 'truncated' or 'top@10'",

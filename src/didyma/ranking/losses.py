@@ -26,9 +26,22 @@ __all__ = [
 ]
 
 NO_CUTOFF = 2**62
+LARGEST_CUTOFF = 2**31 - 1  # that of measures
 LARGEST_GAIN = 1e100  # so that no sum of gains overflows
 MOST_STATES = 20_000_000  # of a user's loss: 8 bytes and some 150 ns for each function
 StepFunction: TypeAlias = Callable[[int, int, int, int], float]
+
+
+def check_cutoff(k: object) -> None:
+    """Refuse what is no rank behind which to stop.
+
+    >>> check_cutoff(0)
+    Traceback (most recent call last):
+    didyma.errors.DataError: k: expected a cut-off from 1 to 2147483647, found 0
+    """
+    if not is_whole(k) or not 1 <= k <= LARGEST_CUTOFF:
+        problem = f"expected a cut-off from 1 to {LARGEST_CUTOFF}, found {k!r:.40}"
+        raise DataError(problem, field="k")
 
 
 @dataclass(frozen=True)
@@ -45,8 +58,8 @@ class ItemwiseLoss:
         if not isfinite(self.rel):
             raise DataError(f"expected a finite grade, found {self.rel}", field="rel")
         k, default = getattr(self, "k", None), getattr(type(self), "k", None)
-        if k is not default and (not is_whole(k) or k < 1):
-            raise DataError(f"expected a cut-off of at least 1, found {k}", field="k")
+        if k is not default:
+            check_cutoff(k)
 
     @property
     def cutoff(self) -> int:
@@ -249,7 +262,7 @@ _LOSSES: dict[str, type[ItemwiseLoss]] = {
     "precision": PrecisionAt,
     "p": PrecisionAt,
 }
-_PATTERN = re.compile(r"([a-z]+)(?:@(\d+))?(?:\(([^()]*)\))?")
+_PATTERN = re.compile(r"([a-z]+)(?:@(\d{1,99}))?(?:\(([^()]*)\))?")
 _OPTION = re.compile(r"\s*(rel|gain)\s*=\s*([\w.+-]+)\s*")
 
 
@@ -290,4 +303,7 @@ def parse_loss(loss: str | ItemwiseLoss) -> ItemwiseLoss:
             options[name] = float(value) if name == "rel" else value
         except ValueError:
             raise DataError(f"expected a number for rel, found {loss!r}", field="loss") from None
-    return cls(**options)
+    try:
+        return cls(**options)
+    except DataError as error:
+        raise DataError(f"{error.problem} in {loss!r}", field="loss") from None
