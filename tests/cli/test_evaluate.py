@@ -96,7 +96,7 @@ def test_eval_of_what_is_not_there(run: Run, folder: Path) -> None:
     assert "none.run: No such file" in found.stderr
     found = run("eval", folder / "map.run", folder / "none.txt", code=1)
     assert "none.txt: No such file" in found.stderr
-    found = run("eval", folder / MAP, folder / "test.letor", "--measures", "XY", code=1)
+    found = run("eval", folder / MAP, folder / "test.letor", "--measures", "XY", code=2)
     assert "unknown measure 'XY'" in found.stderr
 
 

@@ -144,11 +144,16 @@ def test_dev_files_that_can_choose_nothing_are_refused(
     dev, output = tmp_path / "dev0.letor", tmp_path / "m"
     rows = (folder / "dev.letor").read_text().splitlines()
     dev.write_text("".join(f"0 {row.split(' ', 1)[1]}\n" for row in rows))
-    for C in ("1,10,100", "1"):
-        arguments = ("fit", folder / "train.letor", "--dev", dev, "--C", C, "-o", output)
-        heard = run(*arguments, code=1).stderr
-        assert f"{dev}, y: expected a query with labels of 1 or more and others" in heard
+    files = ("fit", folder / "train.letor", "--dev", dev, "-o", output)
+    told = "y: expected a query with labels of 1 or more and others, found none"
+    for choice in (
+        ("--C", "1,10,100"),
+        ("--patience", "2"),
+        ("--model-type", "latent-perceptron"),
+    ):
+        assert f"error: {dev}, {told}" in run(*files, *choice, code=1).stderr
     assert not output.exists()
+    assert f"warning: {told}" in run(*files, "--C", "1").stderr
     arguments = ("fit", folder / "train.letor", "--dev", folder / "dev.letor", "--dev", dev)
     assert f"{dev} AP  .0000" in " ".join(run(*arguments, "-o", output).stdout.split(" "))
 
@@ -354,6 +359,11 @@ def test_ctrl_c_before_the_first_iteration_writes_nothing(
         (["--inference", "greedy"], "latent-perceptron, latent-svm only"),
         (["--model-type", "latent-perceptron", "--tol", "0.1"], "--tol is for"),
         (["--tol", "x"], "--tol"),
+        (["--loss", "mapp"], "--loss: unknown loss 'mapp'"),
+        (["--feature-map", "pairs"], "--feature-map: unknown feature map 'pairs'"),
+        (["--dev", "dev.letor", "--measure", "XY"], "--measure: unknown measure 'XY'"),
+        (["--measure", "alpha_nDCG@10"], "--measure: measure 'alpha_nDCG@10' cannot be computed"),
+        (["--seed", "4294967296"], "4294967296 is not in the range 0<=x<=4294967295"),
     ],
 )
 def test_wrong_calls(run: Run, folder: Path, options: list[str], message: str) -> None:
@@ -363,14 +373,13 @@ def test_wrong_calls(run: Run, folder: Path, options: list[str], message: str) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--loss", "mapp"], "unknown loss 'mapp'"),
-        (["--feature-map", "pairs"], "unknown feature map 'pairs'"),
-        (["--dev", "dev.letor", "--measure", "XY"], "unknown measure 'XY'"),
         (["-o", "no/such/folder/m.safetensors"], "there is no folder"),
         (["-o", "."], "found a folder"),
     ],
 )
-def test_wrong_values(run: Run, folder: Path, options: list[str], message: str) -> None:
+def test_files_that_cannot_be_written(
+    run: Run, folder: Path, options: list[str], message: str
+) -> None:
     assert message in run("fit", folder / "train.letor", *options, code=1).stderr
 
 

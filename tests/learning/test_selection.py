@@ -50,7 +50,8 @@ def test_lists_that_can_choose_nothing_are_refused(
     lists = replace(OTHERS, labels=np.full(len(OTHERS), label))
     with pytest.raises(DataError, match=r"^y: expected a query with .*cannot tell one model"):
         HeldOut(lists, measure)
-    HeldOut(lists, measure, chooses=False)
+    with pytest.warns(UserWarning, match="cannot tell one model from another"):
+        HeldOut(lists, measure, chooses=False)
     lists.y[0] = other
     HeldOut(lists, measure)
 

@@ -51,9 +51,7 @@ def evaluate(
 
     didyma eval run.txt qrels.txt --per-query --json
     """
-    from didyma.metrics import parse_all
-
-    parse_all(measures)  # a misspelt name should not cost the time to read the data
+    options.read_measures(measures)  # a misspelt name should not cost the time to read the data
     if is_model(system):
         evaluation = evaluate_model(read_model(system), truth, columns, measures)
     else:
@@ -149,9 +147,7 @@ def compare(
         raise typer.BadParameter("give two or more to compare", param_hint="MODEL|RUN")
     options.at_most_one(latex=latex, json=as_json)
 
-    from didyma.metrics import parse_all
-
-    tested, *_ = parse_all(measures)
+    tested, *_ = options.read_measures(measures)
     names = names_of(systems)
     chosen = None if baseline is None else names.get(Path(baseline), baseline)
     if chosen not in (None, *names.values()):

@@ -40,6 +40,7 @@ SCHEDULER_TIMEOUT = 30  # seconds for a Dask scheduler to answer
 MODEL = "Model"
 ADDITIVE = "Additive model (with --bins)"
 WITH_BINS = "svm, with --bins"
+BY_EPOCH = "latent-perceptron"  # which keeps the epoch that is best on --dev
 RIDGE_CS = (0.1, 1.0, 10.0, 100.0, 1000.0)  # of the contender
 
 # By --model-type.
@@ -201,11 +202,14 @@ def fit(
         parameters["random_state"] = seed
     if "measure" in parameters_of(RANKERS[ranker_type]):
         parameters["measure"] = measure
-    measure = measure or str(_ranker(ranker_type, parameters).judged_by())
-    if devs:
-        from didyma.metrics import parse
+    with options.refused("--loss"):
+        usual = str(_ranker(ranker_type, parameters).judged_by())
+    measure = options.read_measure(measure or usual)
+    if "feature_map" in parameters:
+        from didyma.ranking.feature_maps import parse_feature_map
 
-        measure = str(parse(measure))
+        with options.refused("--feature-map"):
+            parse_feature_map(parameters["feature_map"])
 
     from didyma.model import Model
 
@@ -250,8 +254,9 @@ def fit(
         if devs:
             from didyma.learning.selection import HeldOut
 
+            chooses = len(Cs) > 1 or "patience" in parameters or ranker_type == BY_EPOCH
             with placed(devs[0]):
-                judge = HeldOut(held_out[0], measure)
+                judge = HeldOut(held_out[0], measure, chooses=chooses)
         with checkpointing.saving(output, TRAIN=data, dev=held_out):
             for name in ("categorical", "increasing", "decreasing"):
                 if name in parameters:
@@ -361,7 +366,7 @@ def _learn_on_cluster(
             assert dev is not None
             rows = read_data(dev, InputColumns(), like=fitted)
             with placed(dev):
-                held_out.append(HeldOut(rows, measure))
+                held_out.append(HeldOut(rows, measure, chooses=len(Cs) > 1))
         return held_out[0](fitted)
 
     Cs = Cs or _usual_C(ranker)

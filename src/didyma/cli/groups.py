@@ -27,6 +27,7 @@ from typing import Annotated, Any, Literal, get_type_hints
 import typer
 from typer.models import OptionInfo
 
+from didyma.cli.options import GREATEST_SEED
 from didyma.cli.signature import FLAGS, Parameter, parameters_of
 
 EMPTY = inspect.Parameter.empty
@@ -46,11 +47,12 @@ class Option:
     default: str | bool | None = None
     metavar: str | None = None
     min: float | None = None
+    max: float | None = None
     sets: Any = EMPTY
     sentences: int = 1
 
 
-SEED = Option("random_state", help="Equal seeds give equal results.", min=0)
+SEED = Option("random_state", help="Equal seeds give equal results.", min=0, max=GREATEST_SEED)
 
 
 def flag_of(name: str) -> str:
@@ -133,7 +135,7 @@ class ParametersOf:
             show_default=True if shown is None else shown,
             metavar=option.metavar or metavar,
             min=least if option.min is None else option.min,
-            max=greatest,
+            max=greatest if option.max is None else option.max,
             rich_help_panel=panel,
         )
         return _parameter(option.name, Annotated[kind, info], default)

@@ -6,13 +6,17 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from didyma.errors import DataError
 
+if TYPE_CHECKING:
+    from didyma.metrics.measures import Measure
+
 __all__ = [
+    "GREATEST_SEED",
     "MEASURES",
     "Data",
     "Html",
@@ -31,10 +35,13 @@ __all__ = [
     "language_of",
     "number",
     "read_Cs",
+    "read_measure",
+    "read_measures",
     "refused",
     "text",
 ]
 
+GREATEST_SEED = 2**32 - 1
 MEASURES = "AP, RR, P@1, nDCG@10"
 
 
@@ -101,7 +108,7 @@ DATA = "Judged results: LETOR, .csv, .tsv, .parquet, .jsonl, .npz or a .lists fo
 Data = Annotated[Path, argument("DATA", DATA)]
 Output = Annotated[Path, file("Where the model is saved.", "--output", "-o")]
 Measures = Annotated[str, text("NAMES", "Measures by their ir-measures names.")]
-Seed = Annotated[int, number("Equal seeds give equal results.", min=0)]
+Seed = Annotated[int, number("Equal seeds give equal results.", min=0, max=GREATEST_SEED)]
 # It takes effect where it is read: a command need not look at it.
 Jobs = Annotated[
     int | None,
@@ -120,7 +127,25 @@ def refused(flag: str) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        raise typer.BadParameter(str(error), param_hint=flag) from None
+        is_named = error.field is not None and flag == f"--{error.field.replace('_', '-')}"
+        problem = error.problem if is_named else str(error)
+        raise typer.BadParameter(problem, param_hint=flag) from None
+
+
+def read_measures(names: str) -> tuple[Measure, ...]:
+    """What --measures names, before the data are read."""
+    from didyma.metrics import parse_all
+
+    with refused("--measures"):
+        return parse_all(names)
+
+
+def read_measure(name: str) -> str:
+    """The full name of what --measure names."""
+    from didyma.metrics import parse
+
+    with refused("--measure"):
+        return str(parse(name))
 
 
 def language_of(language: str) -> str | None:

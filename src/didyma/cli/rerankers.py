@@ -118,9 +118,7 @@ def check_parameters(parameters: dict[str, Any], embedding: Embedding) -> None:
     if embedding.store is not None and embedding.encoder is None:
         raise typer.BadParameter("nothing is kept without --encoder", param_hint="--store")
     if parameters["measure"] is not None:
-        from didyma.metrics import parse
-
-        parameters["measure"] = str(parse(parameters["measure"]))
+        parameters["measure"] = options.read_measure(parameters["measure"])
 
 
 def load(path: Path, embedding: Embedding, trust: Trust = None) -> Reranker:

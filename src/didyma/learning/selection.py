@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data.lists import Lists
+from didyma.errors import DataError, warn
 from didyma.protocol import clone
 
 
@@ -77,7 +78,8 @@ class ModelSelection:
 class HeldOut:
     """A measure on lists that nothing is learned from.
 
-    Lists that are to choose are refused if no order of them is better than another.
+    Lists of which no order is better than another are refused if they are to choose; else a warning
+    says so.
     """
 
     def __init__(self, lists: Lists, measure: str, *, chooses: bool = True) -> None:
@@ -85,9 +87,13 @@ class HeldOut:
         from didyma.metrics.evaluation import check_decisive, warn_if_all_relevant
 
         self.lists, self.measure = lists, parse(measure)
-        warn_if_all_relevant([self.measure], lists.y)
-        if chooses:
+        try:
             check_decisive(self.measure, lists.y, lists.groups)
+        except DataError as error:
+            if chooses:
+                raise
+            warn(str(error), UserWarning)
+        warn_if_all_relevant([self.measure], lists.y)
         self._evaluator = Evaluator(lists.y, lists.groups, self.measure, docid=lists.docid)
 
     def value(self, scores: NDArray[np.float64]) -> float:

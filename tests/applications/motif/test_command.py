@@ -65,8 +65,8 @@ def test_mistakes_are_told_in_one_line(run: Run, fasta: Path, tmp_path: Path) ->
     assert "none.fa: No such file" in found.stderr
     found = run("motif", "fit", pos, "--negatives", neg, "-o", neg, code=1)
     assert "would be overwritten" in found.stderr
-    found = run("motif", "fit", pos, "--negatives", neg, "--C", "-1", "-o", output, code=1)
-    assert "C: expected a positive number" in found.stderr
+    found = run("motif", "fit", pos, "--negatives", neg, "--C", "-1", "-o", output, code=2)
+    assert "--C: expected a number above 0" in found.stderr
     found = run("motif", "fit", pos, "--negatives", neg, "--logo", "a.txt", "-o", output, code=1)
     assert "a.txt: expected a name that ends in .png, .svg or .pdf" in found.stderr
     assert not output.exists()

@@ -101,7 +101,7 @@ def test_folders_and_files_of_trec(run: Run, data: Path, model: Path, tmp_path: 
         ("fit {data}/train.tsv --queries {data}/train.tsv", 2, "give DATA or these"),
         ("fit {data}/train.tsv --names rating=x", 2, "expected query, passage"),
         ("fit {data}/train.tsv --quick --features extended", 2, "small set only"),
-        ("fit {data}/train.tsv --measure MAPP", 1, "MAPP"),
+        ("fit {data}/train.tsv --measure MAPP", 2, "MAPP"),
         ("fit {data}/train.tsv --language klingon -o {tmp}/m", 1, "language"),
         ("fit {data}/train.tsv -o {data}/train.tsv", 1, "overwritten"),
         ("fit {data}/train.tsv -o {tmp}/none/m", 1, "no folder"),

@@ -36,7 +36,7 @@ class CoreferenceResolver(Savable, Estimator):
 
     Parameters
     ----------
-    C : float
+    C : float > 0
         Weight of the loss against the norm.
     r : float > 0
         Penalty of a wrong link; less makes larger clusters ("latent"). A missing link costs 1.

@@ -53,7 +53,7 @@ class MotifFinder(Savable, Estimator):
         weights are those of words of ``order + 1`` bases. The paper's is 3.
     both_strands : bool
         Look at the other strand too, for the motif's reverse complement.
-    C : float
+    C : float > 0
         Weight of the errors against the norm.
     init : {"sample", "random"}
         First sites: after a few sweeps of a Gibbs sampler, or uniformly at random as in the paper.

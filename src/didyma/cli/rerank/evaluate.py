@@ -51,10 +51,9 @@ def evaluate(
 
     didyma rerank eval reranker.didyma.safetensors test.tsv --measures "AP, nDCG@10" --json
     """
-    from didyma.metrics import parse_all
     from didyma.report.model_comparison import RerankerComparison
 
-    parse_all(measures)  # a misspelt name should not cost the time to read the data
+    options.read_measures(measures)  # a misspelt name should not cost the time to read the data
     files.check()
     check_report(html, model, *files.paths)
     reranker = rerankers.load(model, embedding, trust)
@@ -108,9 +107,7 @@ def compare(
 
     didyma rerank compare live.safetensors new.safetensors test.jsonl --if-better && deploy
     """
-    from didyma.metrics import parse_all
-
-    parse_all(measures)
+    options.read_measures(measures)
     files.check()
     check_report(html, old, new, *files.paths)
     before, after = (rerankers.load(path, embedding, trust) for path in (old, new))

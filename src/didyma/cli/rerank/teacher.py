@@ -167,9 +167,7 @@ def cascade(
         require_matplotlib("drawing a curve")
     teacher, store = taught.open(output)
     if measure is not None:
-        from didyma.metrics import parse
-
-        measure = str(parse(measure))
+        measure = options.read_measure(measure)
     from didyma.text.cascade import Cascade
 
     tuned = Cascade(rerankers.load(model, embedding), teacher, budget, top=top)
