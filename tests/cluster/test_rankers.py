@@ -218,7 +218,7 @@ def test_a_run_that_is_ended_releases_the_cluster(client, lists, end):
 
 def test_an_error_on_a_worker_releases_the_cluster(client, lists):
     X, y, qid = chunked(lists)
-    with pytest.raises(DataError, match="X contains NaN"):
+    with pytest.raises(DataError, match="found NaN in row"):
         SVMRanker().fit(X * np.nan, y, qid=qid)
 
 

@@ -115,7 +115,7 @@ def measured(loss: str, train: Lists, held_out: Lists) -> list[NDArray[np.float6
     usable = trainable_queries(train.y, train.groups, parse_loss(loss))
     found = cross_validate(linear, usable, split.measure, fit)
     assert found is not None
-    C = additive.CS[int(found.mean(axis=1).argmax())]
+    C = additive.CS[int(found.argmax())]
     scores = [
         SVMRanker(loss, C=C, tol=0.01).fit(linear).predict(rows),
         AdditiveSVMRanker(loss, tol=0.01, interactions=0).fit(train).predict(held_out.X),

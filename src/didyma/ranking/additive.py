@@ -293,7 +293,7 @@ class AdditiveSVMRanker(SVMRanker):
         if len(settings := list(product(lines, Cs))) > 1:
             values = cross_validate(design, self._usable(design), self.judged_by(), fit)
         usual = lines[0], USUAL_C if self.C is None else Cs[0]
-        line, C = usual if values is None else settings[int(np.argmax(values.mean(axis=1)))]
+        line, C = usual if values is None else settings[int(np.argmax(values))]
         return C * factor, line
 
     def _usable(self, design: Lists) -> NDArray[np.bool_]:
@@ -395,13 +395,13 @@ class AdditiveSVMRanker(SVMRanker):
             self._remember(bins, design.X)
 
         number = 0
-        folds: list[Vector] = []
-        for values in held_out_values(design, self._usable(design), self.judged_by(), fit):
-            folds.append(values)
-            so_far = np.concatenate(folds, axis=1)
-            if first_near_best(so_far, 1.0) == 0:
+        folds: list[tuple[Vector, Vector]] = []
+        for fold in held_out_values(design, self._usable(design), self.judged_by(), fit):
+            folds.append(fold)
+            values, weights = (np.concatenate(parts, axis=-1) for parts in zip(*folds))
+            if first_near_best(values, weights, 1.0) == 0:
                 return 0
-            number = NUMBERS[first_near_best(so_far)]
+            number = NUMBERS[first_near_best(values, weights)]
         return number
 
     def _fitter_of(self, design: Lists) -> Fitter:
@@ -429,8 +429,9 @@ class AdditiveSVMRanker(SVMRanker):
 
     def _read_categories(self, X: Any, columns: dict[int, Any], reset: bool) -> Any:
         """Columns of categories are nominal; of texts the rows get codes, which `Bins` takes."""
-        if not self._takes_categories:
-            super()._read_categories(X, columns, reset)
+        for name in columns.values() if not self._takes_categories else ():
+            problem = "categories are not learned on a cluster: encode them one-hot"
+            raise DataError(problem, field=f"column {name!r}")
         if reset:
             self._categories = tuple(columns)
         if isinstance(X, Lists):  # which have codes

@@ -18,18 +18,22 @@ Vector = NDArray[np.float64]
 def cross_validate(
     lists: Lists, usable: NDArray[np.bool_], measure: str, fit: Callable[..., Iterable[Vector]]
 ) -> Vector | None:
-    """The measure of each held-out query by each setting, (n_settings × n_queries).
+    """The mean of the measure over held-out queries by each setting, weighted as they are.
 
     None says that there are too few queries; see `held_out_values`.
     """
-    values = list(held_out_values(lists, usable, measure, fit))
-    return np.concatenate(values, axis=1) if values else None
+    folds = list(held_out_values(lists, usable, measure, fit))
+    if not folds:
+        return None
+    values, weights = (np.concatenate(parts, axis=-1) for parts in zip(*folds))
+    return np.asarray(values @ weights / weights.sum())
 
 
 def held_out_values(
     lists: Lists, usable: NDArray[np.bool_], measure: str, fit: Callable[..., Iterable[Vector]]
-) -> Iterator[Vector]:
-    """The measure of the queries of each fold by each setting, (n_settings × n_queries).
+) -> Iterator[tuple[Vector, Vector]]:
+    """The measure of the queries of each fold by each setting, (n_settings × n_queries), and the
+    weights of these queries.
 
     ``fit(train, test)`` scores the rows of ``test`` once for each setting. Each third of the usable
     queries is held out in turn; there are no folds where queries are too few.
@@ -46,18 +50,21 @@ def held_out_values(
         of_row = fold[lists.groups.codes]
         train, test = (lists.select(rows) for rows in (of_row != held_out, of_row == held_out))
         evaluator = Evaluator(test.y, test.groups, judged)
-        yield np.array([evaluator(scores)[judged] for scores in fit(train, test)])
+        values = np.array([evaluator(scores)[judged] for scores in fit(train, test)])
+        yield values, np.ones(len(test.groups)) if test.weights is None else test.weights
 
 
-def first_near_best(values: Vector, errors: float = ERRORS) -> int:
+def first_near_best(values: Vector, weights: Vector, errors: float = ERRORS) -> int:
     """The first row of values (settings × queries) that the best one is not clearly ahead of.
 
-    That is by so many standard errors of their paired differences.
+    That is by so many standard errors of their paired differences, of which the mean is weighted.
 
-    >>> first_near_best(np.array([[0.1, 0.5, 0.2], [0.2, 0.5, 0.1], [0.8, 0.9, 1.0]]))
+    >>> values = np.array([[0.1, 0.5, 0.2], [0.2, 0.5, 0.1], [0.8, 0.9, 1.0]])
+    >>> first_near_best(values, np.ones(3))
     2
     """
-    best = values[int(np.argmax(values.mean(axis=1)))]
-    behind = best - values
-    error = behind.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
-    return int(np.argmax(behind.mean(axis=1) <= errors * error))
+    shares, n = weights / weights.sum(), values.shape[1]
+    behind = values[int(np.argmax(values @ shares))] - values
+    means = behind @ shares
+    error = np.sqrt(((behind - means[:, None]) ** 2 @ shares**2) * (n / (n - 1)))
+    return int(np.argmax(means <= errors * error))

@@ -25,12 +25,12 @@ from didyma.learning.monitor import EvalSets, Learner, Monitor
 from didyma.learning.scoring import linear_scores
 from didyma.learning.solution import Callback, Result, Solution, check_C, check_start
 from didyma.model import Savable, Saved
-from didyma.protocol import Estimator, all_finite, check_is_fitted, validate_data
+from didyma.protocol import Estimator, check_is_fitted, validate_data
 from didyma.ranking.losses import NDCG, ItemwiseLoss, parse_loss
 from didyma.ranking.problem import trainable_queries
 from didyma.ranking.training_input import (
     all_moderate,
-    check_magnitude,
+    check_numbers,
     count_trainable,
     warn_of_halving,
     weights_of_queries,
@@ -242,6 +242,10 @@ class Ranker(Learner, Savable, Estimator):
                     refuse_texts(X)
             elif isinstance(error, TypeError):
                 raise
+            elif finite and isinstance(rows, np.ndarray) and rows.ndim == 2:
+                names = getattr(self, "feature_names_in_", None)
+                missing = self._allows_missing
+                check_numbers(rows, names, missing=missing, largest=np.inf)
             raise DataError(" ".join(str(error).split())) from None
         if reset and data is None:
             self.zero_based_in_ = None
@@ -317,22 +321,9 @@ class Ranker(Learner, Savable, Estimator):
     ) -> tuple[Matrix, NDArray[np.float64]]:
         rows, grades = self._read_judged(X, y, reset=reset, check=False)
         if not all_moderate(rows):  # one look tells; only then look for what is wrong
-            self._check_numbers(rows)
+            names = getattr(self, "feature_names_in_", None)
+            check_numbers(rows, names, missing=self._allows_missing)
         return rows, grades
-
-    def _check_numbers(self, X: Any) -> None:
-        values = X.data if is_sparse(X) else X
-        if not all_finite(values, "allow-nan" if self._allows_missing else True):
-            from sklearn.utils.validation import assert_all_finite  # which says what is wrong
-
-            name = type(self).__name__
-            try:
-                assert_all_finite(
-                    X, allow_nan=self._allows_missing, estimator_name=name, input_name="X"
-                )
-            except ValueError as error:
-                raise DataError(str(error)) from None
-        check_magnitude(X, getattr(self, "feature_names_in_", None))
 
     def _read_evaluation(
         self, eval_set: Any, eval_qid: Any, eval_group: Any, eval_names: Any
@@ -358,6 +349,9 @@ class Ranker(Learner, Savable, Estimator):
         if not (isinstance(held_out, tuple) and len(held_out) == 2):
             raise DataError("expected (X, y), Lists, or a list of these", field="eval_set")
         rows, grades = self._read_judged(*held_out, reset=False)
+        if qid is None and group is None and self.n_queries_ > 1:
+            problem = "expected the queries of eval_set, as those of training are known"
+            raise DataError(problem, field="eval_qid")
         return Lists(rows, grades, grouping=group_rows(len(grades), qid, group))
 
     def __sklearn_tags__(self) -> Any:

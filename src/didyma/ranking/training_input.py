@@ -55,22 +55,30 @@ def all_moderate(X: Any) -> bool:
         return all(float(flat @ flat) <= LARGEST**2 for flat in blocks)
 
 
-def check_magnitude(X: Any, names: Sequence[str] | None) -> None:
-    """Refuse a feature that is too large to learn from, by its name or else its column."""
-    if X.dtype == np.float32:  # which has no such numbers
-        return
+def check_numbers(
+    X: Any, names: Sequence[str] | None, *, missing: bool, largest: float = LARGEST
+) -> None:
+    """Refuse a feature that is not finite, or too large to learn from, by its row and its name.
+
+    NaN may stand for values that are ``missing``.
+    """
     values = X.data if is_sparse(X) else X
     for start in range(0, len(values), BLOCK):
-        large = np.argwhere(np.abs(values[start : start + BLOCK]) > LARGEST)
-        if len(large):
-            row, column = start + int(large[0, 0]), int(large[0, -1])
+        part = values[start : start + BLOCK]
+        bad = ~np.isfinite(part) | (np.abs(part) > np.float64(largest))
+        wrong = np.argwhere(bad & ~np.isnan(part) if missing else bad)
+        if len(wrong):
+            row, column = start + int(wrong[0, 0]), int(wrong[0, -1])
             value = values[row] if is_sparse(X) else values[row, column]
             if is_sparse(X):  # the number of an entry, up to here
                 row, column = int(np.searchsorted(X.indptr, row, "right")) - 1, X.indices[row]
-            raise DataError(
-                f"{value:g} in row {row} is too large to learn from, beyond {LARGEST:g}: scale it",
-                field=f"feature {column if names is None else names[column]}",
+            problem = (
+                f"{value:g} in row {row} is too large to learn from, beyond {LARGEST:g}: scale it"
             )
+            if not np.isfinite(value):
+                shown = "NaN" if np.isnan(value) else value
+                problem = f"expected a finite number, found {shown} in row {row}"
+            raise DataError(problem, field=f"feature {column if names is None else names[column]}")
 
 
 def count_trainable(trainable: NDArray[np.bool_], weight: NDArray[np.float64] | None) -> int:
