@@ -31,8 +31,8 @@ PAIRS = "pairs of products"
 def run(scale: float = 1.0) -> list[Row]:
     data = synthetic.dense(max(10, round(1000 * scale)))
     ranker = AdditiveSVMRanker(C=C, bins=BINS, line="quantile", interactions=0, n_jobs=1)
-    bins = Bins.of(data.X, BINS)
-    binned = bins.transform(data.X)
+    bins = ranker.fit(data).bins_
+    binned = ranker._design_rows(data.X)
     problem = RankingProblem(binned, data.y, data.groups, AveragePrecision(), n_jobs=1)
     w = RowBCFW().solve(problem, C).w
     levels = bins.levelled(binned.counts()).coarse(binned.bins)
