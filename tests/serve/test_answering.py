@@ -266,7 +266,7 @@ def test_each_result_says_what_steps_did_and_keeps_its_score(client):
         ([{"step": "recency", "field": "d", "half_life": "soon"}], "then 0, half_life"),
         ([{"step": "boost", "field": "k", "value": {}, "amount": 1}], "value"),
         ([{"step": "diversity", "weight": 0.1}] * 2, "last step"),
-        ([{"step": "boost", "field": "k", "value": 1, "amount": 1}] * 17, "length"),
+        ([{"step": "boost", "field": "k", "value": 1, "amount": 1}] * 17, "at most 16"),
         ([{"step": "recency", "field": "kind", "half_life": "1d"}], "document 0, kind"),
         ("diversity", "then"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import socket
 import threading
@@ -15,6 +16,7 @@ import httpx
 import pytest
 
 from didyma.errors import DataError
+from didyma.serve.access import AllowedHosts
 from didyma.serve.connections import SPARE_CONNECTIONS, connections_within
 from didyma.serve.limits import Limits
 from tests.serve.conftest import BODY, best_score, connected, eventually, make_service, running
@@ -89,6 +91,36 @@ def test_the_rest_of_a_refused_body_is_not_read_for_ever(brief):
     ):
         assert slow.recv(1000).startswith(b"HTTP/1.1 413")
         assert is_ended(slow)
+
+
+CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize("later", [False, True])
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"POST /v2/rerank HTTP/1.1\r\nHost: localhost\r\n",
+        b"POST /v2/rerank HTTP/1.1\r\nHost: x\r\n",  # which is not allowed
+        b"POST /v2/rerank HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: gzip\r\n",
+        b"POST /nothing HTTP/1.1\r\nHost: localhost\r\n",
+        b"GET /health HTTP/1.1\r\nHost: localhost\r\n",
+        b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n",
+    ],
+)
+def test_a_malformed_chunk_is_no_fault_of_the_server(model, caplog, head, later):
+    """A law: whoever answers, and whether before the chunk is read or after."""
+    service = make_service(model, hosts=AllowedHosts("127.0.0.1"))
+    with running(service) as client:
+        with connected(client, head + CHUNKED) as connection:
+            if later:
+                time.sleep(0.1)
+            connection.sendall(b"zz\r\n")
+            assert rest(connection).startswith(b"HTTP/1.1 ")
+        with connected(client, head + CHUNKED + b"zz\r\n") as connection:
+            assert rest(connection).startswith(b"HTTP/1.1 ")
+        assert best_score(client) == 1.0
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
 def test_an_answer_that_nobody_takes_is_given_up(model):

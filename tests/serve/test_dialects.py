@@ -200,7 +200,37 @@ def test_messages_name_the_place(client):
     found = answered(client, "/v2/rerank", {**DOCUMENTS, "documents": ["a", {"year": 1}]}, 400)
     assert found["message"] == "document 1: expected a text among year"
     found = answered(client, "/v2/rerank", {**DOCUMENTS, "query": 1}, 400)
-    assert found["message"] == "Expected `str`, got `int` - at `$.query`"
+    assert found["message"] == "query: expected a text, found a whole number"
+
+
+STEP = {"step": "boost", "field": "x", "value": "x", "amount": 1}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"top_n": -1}, "top_n: expected a number from 0 on"),
+        ({"top_n": 1.5}, "top_n: expected a number without a fraction"),
+        ({"top_n": "x"}, "top_n: expected a number or null, found a text"),
+        ({"top_n": 10**400}, "top_n: number out of range"),
+        ({"documents": None}, "documents: expected a list, found null"),
+        ({"documents": ["a", 3]}, "documents[1]: expected a text or an object, found a whole numb"),
+        ({"explain": 1}, "explain: expected true or false or null, found a whole number"),
+        ({"rank_fields": []}, "rank_fields: expected a list that is not empty"),
+        ({"then": [{}]}, "then[0].step: expected it, found nothing"),
+        ({"then": [{"step": "x"}]}, "then[0].step: expected boost, diversity or recency, found '"),
+        ({"then": [{**STEP, "value": None}]}, "then[0].value: expected true or false or a number"),
+        ({"then": [STEP] * 17}, "then: expected a list of at most 16"),
+        ({"relevant_spans": {"mode": "x"}}, "relevant_spans.mode: expected enabled or disabled, "),
+        ({"relevant_spans": {"max_spans": -1}}, "relevant_spans.max_spans: expected a number from"),
+        ({"max_tokens_per_doc": -1}, "max_tokens_per_doc: expected a number from 1 on"),
+        ({"max_tokens_per_doc": "x"}, "max_tokens_per_doc: expected a number or null, found a te"),
+    ],
+)
+def test_messages_are_in_the_words_of_the_library(client, wrong, message):
+    found = answered(client, "/v2/rerank", {**DOCUMENTS, **wrong}, 400)["message"]
+    assert found.startswith(message)
+    assert "`" not in found
 
 
 DEEP = b"[" * 100_000

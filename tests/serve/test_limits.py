@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import tracemalloc
 from typing import Any
@@ -44,6 +45,18 @@ def test_values_of_vectors_have_room():
     limits.check_values(body, dimension=100)
     with pytest.raises(Exception, match="at most 640 values"):
         limits.check_values(body)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br", "x-unheard", "gzip, identity"])
+def test_a_body_that_is_compressed_is_refused_as_such(model, encoding):
+    body = gzip.compress(json.dumps(BODY).encode())
+    with running(make_service(model)) as client:
+        for path in ("/v2/rerank", "/rerank", "/v1/score"):
+            found = client.post(path, content=body, headers={"content-encoding": encoding})
+            assert found.status_code == 415
+            assert f"a body that is not compressed, found '{encoding}'" in found.text
+        found = client.post("/v2/rerank", json=BODY, headers={"content-encoding": "identity"})
+        assert found.status_code == 200
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text('a,[{"\\é', max_size=5)

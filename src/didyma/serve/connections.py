@@ -167,6 +167,16 @@ class BoundedConnection(H11Protocol):
     pause_writing = _then_reset_timeout(H11Protocol.pause_writing)
     resume_writing = _then_reset_timeout(H11Protocol.resume_writing)
 
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP, unless an answer has begun; the application answers no more."""
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
+
     def _reset_timeout(self) -> None:
         """Set the timeout of what is waited for now, unless that was waited for before."""
         awaited = self._now_awaited()

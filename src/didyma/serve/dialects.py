@@ -8,10 +8,11 @@ unknown keys of a request are ignored; what documents have that the model does n
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -32,6 +33,10 @@ Body: TypeAlias = bytes | bytearray
 
 # A number without a fraction, which JSON may write with a point.
 Count: TypeAlias = Annotated[float, msgspec.Meta(ge=0, multiple_of=1)]
+Ignored: TypeAlias = Annotated[
+    float,
+    msgspec.Meta(ge=1, multiple_of=1, description="Cohere's; nothing is cut off, whatever it is."),
+]
 Query: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": r"\S"})]
 DOCUMENT = (
     "A text under one of these names, perhaps a title, and anything else: text fields, signals, a "
@@ -94,7 +99,7 @@ def steps_of(then: Sequence[StepBody]) -> list[Step]:
 class SpanRequest(Struct):
     """Which spans of a document to return."""
 
-    mode: str | None = None
+    mode: Literal["enabled", "disabled"] | None = None
     threshold: float | None = None
     max_spans: Count | None = None
 
@@ -132,6 +137,53 @@ class Question:
 Q = TypeVar("Q")
 
 
+KINDS = {
+    "array": "a list",
+    "bool": "true or false",
+    "float": "a number",
+    "int": "a whole number",
+    "null": "null",
+    "object": "an object",
+    "str": "a text",
+}
+MISSING = re.compile(r"Object missing required field `([^`]+)`")
+WRONG = re.compile(r"Expected `([^`]+)`(?: (.*?))?(?:, got `([^`]+)`)?")
+OTHER = re.compile(r"Invalid (?:enum )?value (.*)", re.DOTALL)
+CHOICES = {"step": "boost, diversity or recency", "mode": "enabled or disabled"}
+BOUNDS = {
+    "that's a multiple of 1.0": "without a fraction",
+    ">= 0.0": "from 0 on",
+    ">= 1.0": "from 1 on",
+    "of length >= 1": "that is not empty",
+    f"of length <= {MOST_STEPS}": f"of at most {MOST_STEPS}",
+}
+
+
+def explained(error: msgspec.ValidationError) -> str:
+    """What is wrong with the values of a request, in the words of this library.
+
+    >>> explained(msgspec.ValidationError("Expected `str`, got `int` - at `$.documents[0]`"))
+    'documents[0]: expected a text, found a whole number'
+    """
+    problem, _, place = str(error).partition(" - at `$")
+    place = place.removesuffix("`").removeprefix(".")
+    if missing := MISSING.fullmatch(problem):
+        place = f"{place}.{missing[1]}" if place else missing[1]
+        problem = "expected it, found nothing"
+    elif wrong := WRONG.fullmatch(problem):
+        kinds = [KINDS.get(kind, kind) for kind in wrong[1].split(" | ")]
+        bound = BOUNDS.get(wrong[2] or "", wrong[2])
+        found = KINDS.get(wrong[3] or "", wrong[3])
+        problem = "expected " + " or ".join(kinds)
+        problem += f" {bound}" * bool(bound) + f", found {found}" * bool(found)
+    elif other := OTHER.fullmatch(problem):
+        choices = CHOICES.get(place.rpartition(".")[2], "another value")
+        problem = f"expected {choices}, found {other[1]:.40}"
+    else:
+        problem = problem[:1].lower() + problem[1:]
+    return f"{place}: {problem}" if place else problem
+
+
 class Dialect(ABC, Generic[Q]):
     """Decodes request bodies, and encodes rankings and errors."""
 
@@ -146,7 +198,9 @@ class Dialect(ABC, Generic[Q]):
         """Decode and check the body of a request."""
         try:
             return self._question(msgspec.json.decode(body, type=self.body))
-        except (msgspec.ValidationError, DataError) as error:
+        except msgspec.ValidationError as error:
+            raise HTTPError(self.invalid, explained(error)) from None
+        except DataError as error:
             raise HTTPError(self.invalid, str(error)) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise HTTPError(self.invalid, f"expected JSON: {error}") from None
@@ -219,6 +273,7 @@ class DocumentsBody(RankBody, kw_only=True):
     top_n: Count | None = None
     return_documents: bool | None = None
     relevant_spans: SpanRequest | None = None
+    max_tokens_per_doc: Ignored | None = None
     rank_fields: RankFields | None = None
 
 

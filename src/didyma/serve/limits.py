@@ -55,7 +55,13 @@ class Limits:
     in_flight: int = 32 << 20
 
     async def read(self, request: Request, share: MemoryShare) -> bytearray:
-        """Read the body of a request; status 413 as soon as it is known to be too long."""
+        """Read the body of a request; status 413 as soon as it is known to be too long.
+
+        A body that is compressed is refused (415): what it holds is not known before.
+        """
+        encoding = request.headers.get("content-encoding", "identity").strip().lower()
+        if encoding not in ("", "identity"):
+            raise HTTPError(415, f"expected a body that is not compressed, found {encoding!r:.40}")
         declared = request.headers.get("content-length", "")
         expected = int(declared) if declared.isdecimal() else self.body
         self._check_body(expected)

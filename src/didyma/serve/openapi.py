@@ -37,6 +37,7 @@ ERRORS = {
     "404": "There is no model, or index, of that name.",
     "408": "The request did not arrive in time.",
     "413": "There are too many documents, or too long ones.",
+    "415": "The body is compressed.",
     "422": "The request cannot be understood (TEI).",
     "429": "The server is busy: ask again after Retry-After seconds.",
     "500": "The server failed; its log says why.",

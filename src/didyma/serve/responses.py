@@ -68,6 +68,7 @@ KINDS = {
     405: ErrorKind("MethodNotAllowedError", "Validation"),
     408: ErrorKind("TimeoutError", "Validation"),
     413: ErrorKind("RequestEntityTooLargeError", "Validation"),
+    415: ErrorKind("UnsupportedMediaTypeError", "Validation"),
     422: ErrorKind("UnprocessableEntityError", "Validation"),
     429: ErrorKind("RateLimitError", "Overloaded"),
     500: ErrorKind("InternalServerError", "Backend"),
