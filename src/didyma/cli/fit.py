@@ -204,7 +204,7 @@ def fit(
         parameters["measure"] = measure
     with options.refused("--loss"):
         usual = str(_ranker(ranker_type, parameters).judged_by())
-    measure = options.read_measure(measure or usual)
+    measure = options.read_measure(measure or usual) if measure or devs else usual
     if "feature_map" in parameters:
         from didyma.ranking.feature_maps import parse_feature_map
 
