@@ -73,6 +73,7 @@ def check_choice(value: object, choices: Iterable[object], field: str) -> None:
     didyma.errors.DataError: n: expected 'one' or 'three', found 'two'
     """
     names = [repr(choice) for choice in choices]
+    value = str(value) if isinstance(value, str) else value  # NumPy's are shown in another way
     if repr(value) not in names:
         expected = " or ".join(names) if len(names) == 2 else f"one of {', '.join(names)}"
         raise DataError(f"expected {expected}, found {value!r}", field=field)

@@ -109,6 +109,12 @@ def test_a_choice_is_made_before_data_are_read() -> None:
             TextReranker(features=value).fit(None)  # type: ignore[arg-type]
 
 
+def test_a_choice_may_come_from_an_array() -> None:
+    for strategy, solver in zip(np.array(["even", "unit"]), np.array(["bcfw", "bundle"])):
+        SVMRanker(solver=solver).fit(np.eye(4), np.array([1.0, 0.0, 0.0, 1.0]))
+        ScoreBinner(strategy=strategy).fit(np.eye(4))
+
+
 def test_a_parameter_of_a_subclass_is_its_own() -> None:
     @dataclass(eq=False, repr=False)
     class Windowed(SVMRanker):
