@@ -147,6 +147,22 @@ def test_checks(run: Run, index, tmp_path) -> None:
     assert wrong == f"error: {path}: is damaged: its checksum differs\n"
 
 
+@pytest.mark.parametrize("empty", ["", "   ", "\n"])
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        (("ask", "{index}", "{query}"), "QUERY"),
+        (("ask", "{index}", "{query}", "--json"), "QUERY"),
+        (("rerank", "rank", "{model}", "--query", "{query}"), "--query"),
+        (("rerank", "explain", "{model}", "--query", "{query}"), "--query"),
+    ],
+)
+def test_an_empty_query_is_refused(run: Run, index, model, command, name, empty) -> None:
+    words = [word.format(index=index, model=model, query=empty) for word in command]
+    heard = run(*words, code=2).stderr
+    assert f"{name}: expected a text, found an empty one" in heard
+
+
 def test_mistakes(run: Run, notes, index, tmp_path) -> None:
     assert "none.jsonl" in run("index", tmp_path / "none.jsonl", code=1).stderr
     wrong = run("index", index, "-o", notes, code=1).stderr

@@ -107,6 +107,7 @@ def ask(
     if engine is None and index is None:
         raise typer.BadParameter("give one, or a search engine (--from)", param_hint="INDEX")
     options.at_most_one(QUERY=query, queries=queries)
+    inputs.check_query(query, "QUERY")
     options.at_most_one(output=output, json=as_json)
     then = after.steps
     if with_reasons and model is None:

@@ -360,6 +360,12 @@ def parse_names(text: str, roles: Collection[str]) -> dict[str, str]:
     return names
 
 
+def check_query(query: str | None, name: str) -> None:
+    """Refuse a query without a word; ``name`` is that of its option or argument."""
+    if query is not None and not query.strip():
+        raise typer.BadParameter("expected a text, found an empty one", param_hint=name)
+
+
 def lines_of(path: Path | None) -> tuple[Path, list[str]]:
     """What messages name, and the lines of a file, or of stdin (``None`` or ``-``)."""
     from didyma.files import read_lines

@@ -81,6 +81,7 @@ def rank(
     options.at_most_one(threshold=threshold, precision=precision)
     options.at_most_one(output=output, json=as_json)
     then = after.steps
+    inputs.check_query(query, "--query")
     if query is not None:
         check_output(output, model, files.data)
         reranker = rerankers.load(model, embedding, trust)
@@ -145,6 +146,7 @@ def explain(
     """
     from didyma.report.explanations import explained
 
+    inputs.check_query(query, "--query")
     reranker = rerankers.load(model, embedding, trust)
     documents, scores = _read_passages(reranker, data)
     ranked = reranker.rank(query, documents, top_k, scores, explain=True)
