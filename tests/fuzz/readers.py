@@ -182,7 +182,7 @@ COREFERENCE = (
 NBEST = (
     '{"id": "x", "input": "a", "reference": "b c", "vector": [1, 2.5], "candidates": '
     '[{"text": "b", "score": -1.5, "features": {"lm": 2}}, {"text": "c", "score": 0}]}\n'
-    '{"reference": "e", "candidates": [{"text": "\\u00e9", "score": 1}]}\n'
+    '{"reference": "e", "vector": [0, 1], "candidates": [{"text": "\\u00e9", "score": 1}]}\n'
 )
 TEXTS = (
     '{"query": "who ?", "passages": [{"id": 1, "title": "a", "text": "b"}], "labels": [1]}\n'

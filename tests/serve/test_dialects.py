@@ -221,7 +221,10 @@ STEP = {"step": "boost", "field": "x", "value": "x", "amount": 1}
         ({"then": [{"step": "x"}]}, "then[0].step: expected boost, diversity or recency, found '"),
         ({"then": [{**STEP, "value": None}]}, "then[0].value: expected true or false or a number"),
         ({"then": [STEP] * 17}, "then: expected a list of at most 16"),
-        ({"relevant_spans": {"mode": "x"}}, "relevant_spans.mode: expected enabled or disabled, "),
+        (
+            {"relevant_spans": {"mode": "x"}},
+            "relevant_spans.mode: expected auto, disabled or enabl",
+        ),
         ({"relevant_spans": {"max_spans": -1}}, "relevant_spans.max_spans: expected a number from"),
         ({"max_tokens_per_doc": -1}, "max_tokens_per_doc: expected a number from 1 on"),
         ({"max_tokens_per_doc": "x"}, "max_tokens_per_doc: expected a number or null, found a te"),

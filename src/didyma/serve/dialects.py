@@ -99,7 +99,7 @@ def steps_of(then: Sequence[StepBody]) -> list[Step]:
 class SpanRequest(Struct):
     """Which spans of a document to return."""
 
-    mode: Literal["enabled", "disabled"] | None = None
+    mode: Literal["auto", "disabled", "enabled"] | None = None
     threshold: float | None = None
     max_spans: Count | None = None
 
@@ -149,7 +149,7 @@ KINDS = {
 MISSING = re.compile(r"Object missing required field `([^`]+)`")
 WRONG = re.compile(r"Expected `([^`]+)`(?: (.*?))?(?:, got `([^`]+)`)?")
 OTHER = re.compile(r"Invalid (?:enum )?value (.*)", re.DOTALL)
-CHOICES = {"step": "boost, diversity or recency", "mode": "enabled or disabled"}
+CHOICES = {"step": "boost, diversity or recency", "mode": "auto, disabled or enabled"}
 BOUNDS = {
     "that's a multiple of 1.0": "without a fraction",
     ">= 0.0": "from 0 on",
