@@ -11,7 +11,8 @@ from __future__ import annotations
 import inspect
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from functools import cache, lru_cache, wraps
 from importlib import import_module
@@ -32,6 +33,7 @@ __all__ = [
     "check_random_state",
     "clone",
     "seed_of",
+    "unchanged",
     "validate_data",
     "warn_of_convergence",
 ]
@@ -380,18 +382,28 @@ def all_finite(values: NDArray[Any], finite: bool | str = True) -> bool:
         return bool(np.isfinite(np.sum(values, dtype=np.float64)))
 
 
+@contextmanager
+def unchanged(estimator: Any) -> Iterator[None]:
+    """A block in which an estimator may learn; behind it, it is as it was."""
+    before = vars(estimator).copy()
+    try:
+        yield
+    finally:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+
+
 def _whole_or_not_at_all(fit: Callable[..., Any]) -> Callable[..., Any]:
     """The method, which leaves the estimator as it was unless it comes to its end."""
 
     @wraps(fit)
     def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before = vars(self).copy()
-        try:
-            return fit(self, *args, **kwargs)
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
+        with unchanged(self):
+            answer = fit(self, *args, **kwargs)
+            learned = vars(self).copy()
+        vars(self).clear()
+        vars(self).update(learned)
+        return answer
 
     return whole
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -394,16 +395,14 @@ def _connected(address: str) -> Iterator[None]:
 
 
 def _watch(ranker: Any, held_out: HeldOut | None) -> DevMeasure | None:
-    """Name of the measure, and its value for weights of features.
-
-    Weights of bins are not judged on the way, as the bins are known to the fitted rankers alone.
-    """
+    """Name of the measure, and its value for weights: of features, or of their bins."""
     from didyma.learning.scoring import linear_scores
 
-    if held_out is None or hasattr(ranker, "bins"):
+    if held_out is None:
         return None
     X = held_out.lists.X
-    return str(held_out.measure), lambda w: held_out.value(linear_scores(X, w))
+    rows = cache(lambda: ranker._design_rows(X) if hasattr(ranker, "bins") else X)
+    return str(held_out.measure), lambda w: held_out.value(linear_scores(rows(), w))
 
 
 def _judged(

@@ -62,11 +62,10 @@ def fit_on_cluster(ranker: Any, *rows: Any, **options: Any) -> Any:
 
 def path_on_cluster(ranker: Any, X: Any, y: Any, Cs: Any = None, **options: Any) -> list[Any]:
     """`SVMRanker.path` where the rows are."""
-    Cs, ranker = ranker._beginning_of_path(Cs)
-    with reading(ranker, X, y, **options) as shards:
+    with ranker._on_path(Cs) as ascending, reading(ranker, X, y, **options) as shards:
         fitter, evaluation = sharded_fitter(ranker, *shards)
         paths: list[Any] = ranker._path(
-            fitter, evaluation, Cs, lambda one: check_learned(one, shards[0])
+            fitter, evaluation, ascending, lambda one: check_learned(one, shards[0])
         )
         return paths
 

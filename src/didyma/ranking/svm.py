@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -16,7 +17,7 @@ from didyma.errors import DataError, check_choice
 from didyma.execution import on_cluster
 from didyma.learning.monitor import EvalSets, Monitor, gain_over_zero
 from didyma.learning.solution import SOLVERS, check_C, make_solver, reached
-from didyma.protocol import clone, seed_of, warn_of_convergence
+from didyma.protocol import clone, seed_of, unchanged, warn_of_convergence
 from didyma.ranking.feature_maps import FeatureMap, parse_feature_map
 from didyma.ranking.fitters import Fitter, HingeFitter, RampFitter, RankingResult
 from didyma.ranking.losses import ItemwiseLoss
@@ -157,24 +158,27 @@ class SVMRanker(StartedRanker):
         Each solution starts from the one before, so that a path costs about two fits. The ranker
         itself stays as it is.
         """
-        Cs, reader = self._beginning_of_path(Cs)
-        train = reader._read_training(X, y, qid, group, sample_weight)
-        evaluation = reader._read_evaluation(eval_set, eval_qid, eval_group, eval_names)
-        design, evaluation = reader._design(train, evaluation)
-        fitter = reader._fitter(partial(reader._problem, design))
-        return reader._path(fitter, evaluation, Cs, lambda ranker: ranker._check_learned(train))
+        with self._on_path(Cs) as ascending:
+            train = self._read_training(X, y, qid, group, sample_weight)
+            evaluation = self._read_evaluation(eval_set, eval_qid, eval_group, eval_names)
+            design, evaluation = self._design(train, evaluation)
+            fitter = self._fitter(partial(self._problem, design))
+            return self._path(
+                fitter, evaluation, ascending, lambda ranker: ranker._check_learned(train)
+            )
 
-    def _beginning_of_path(self, Cs: Iterable[float] | None) -> tuple[list[float] | None, Self]:
-        """The values of C in ascending order, and a clone that reads the rows for all of them."""
-        reader: Self = clone(self)
-        if Cs is not None:
-            if isinstance(Cs, str | bytes | Mapping) or not isinstance(Cs, Iterable):
-                raise DataError(f"expected a list of numbers, found {shown(Cs)}", field="Cs")
-            Cs = sorted(map(check_C, Cs))
-            if Cs and self.C is None:
-                reader.C = Cs[0]
-        reader._check_parameters()
-        return Cs, reader
+    @contextmanager
+    def _on_path(self, Cs: Iterable[float] | None) -> Iterator[list[float] | None]:
+        """The values of C in ascending order, for whose rankers this one reads the rows."""
+        with unchanged(self):
+            if Cs is not None:
+                if isinstance(Cs, str | bytes | Mapping) or not isinstance(Cs, Iterable):
+                    raise DataError(f"expected a list of numbers, found {shown(Cs)}", field="Cs")
+                Cs = sorted(map(check_C, Cs))
+                if Cs and self.C is None:
+                    self.C = Cs[0]
+            self._check_parameters()
+            yield Cs
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
