@@ -94,7 +94,7 @@ class AdditiveSVMRanker(SVMRanker):
         ``warm_start`` it keeps the pairs of the last fit.
 
     The other parameters are those of `SVMRanker`. Of C and ``line`` what is not given is chosen by
-    threefold cross-validation over the queries, with which a fit costs as much as five to six; C is
+    threefold cross-validation over the queries, with which a fit costs as much as four to six; C is
     1, 4 or 16, ten times that with the ramp bound. The scale of features does not matter.
 
     A missing value (NaN) is a bin of its own, with a weight that is learned; a category that was
