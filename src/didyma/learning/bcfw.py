@@ -381,12 +381,9 @@ class BCFW(ConvexSolver["_BCFWRun"]):
                 yield replace(progress, n_iter=n_iter, passes=run.passes + passes)
             if run.alone or not run.cuts.exhausted:
                 return
-            run.n_iter, run.passes, run.alone = (
-                run.n_iter + run.cuts.n_iter,
-                run.passes + passes,
-                True,
-            )
-            run.cuts = run.cuts.anew()
+            run.n_iter += run.cuts.n_iter
+            run.passes += passes
+            run.alone, run.cuts = True, run.cuts.anew()
 
     def _pass(
         self,

@@ -343,7 +343,7 @@ class OneSlack(ConvexSolver["OneSlackRun"]):
                 w, dual = pool.minimiser(C)
                 pool.forget()
             line.towards(w)
-            met = line.value - dual <= reached(self.tol) * line.value
+            met = line.value - max(run.bound, dual) <= reached(self.tol) * line.value
             if met:
                 line.look()
             run.update(dual, line)
