@@ -253,6 +253,14 @@ def test_evaluation_set_of_one_query_with_one_row_each_way() -> None:
         assert len(Recorder().fit(X, Y, eval_set=one, **queries).seen_[4][""].groups) == 1
 
 
+def test_a_set_that_tells_no_weights_apart_does_not_decide_when_to_stop() -> None:
+    X, y, qid = np.eye(4), np.array([1.0, 0.0, 0.0, 1.0]), [1, 1, 2, 2]
+    ranker = SVMRanker(patience=2)
+    with pytest.raises(DataError, match="eval_set: expected a query with labels of 1 or more and"):
+        ranker.fit(X, y, qid=qid, eval_set=(X, 0 * y), eval_qid=qid)
+    ranker.set_params(patience=None).fit(X, y, qid=qid, eval_set=(X, 0 * y), eval_qid=qid)
+
+
 def test_several_evaluation_sets_have_names() -> None:
     lists = Lists(X[:3], Y[:3].astype(float), np.array(["p", "q", "p"]))
     sets: dict[str, Any] = {"eval_set": [(X, Y), lists], "eval_group": [[2, 3], None]}

@@ -338,9 +338,19 @@ class Ranker(Learner, Savable, Estimator):
         names = _names_of(sets, eval_names)
         queries = [_for_each(len(sets), eval_qid, "eval_qid")]
         queries.append(_for_each(len(sets), eval_group, "eval_group"))
-        return {
+        evaluation = {
             name: self._read_held_out(*held_out) for name, *held_out in zip(names, sets, *queries)
         }
+        if getattr(self, "patience", None) is not None:  # the first set decides when to stop
+            from didyma.metrics import parse
+            from didyma.metrics.evaluation import check_decisive
+
+            first = evaluation[names[0]]
+            try:
+                check_decisive(parse(self.judged_by()), first.y, first.groups)
+            except DataError as error:
+                raise DataError(error.problem, field="eval_set") from None
+        return evaluation
 
     def _read_held_out(self, held_out: Any, qid: Any, group: Any) -> Lists:
         if isinstance(held_out, Lists):
