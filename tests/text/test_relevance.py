@@ -99,6 +99,14 @@ def test_columns_that_compare_documents_do_not_count(everything: TextReranker) -
     assert set(names) <= set(everything.featuriser.names)
 
 
+def test_what_knows_the_passages_of_training_does_not_count() -> None:
+    reranker = TextReranker(features="extended").fit(made(40))
+    assert reranker.relevance_ is not None
+    assert "concepts" in reranker.featuriser.names
+    assert "concepts" not in reranker.relevance_.names
+    assert "stem_bm25" in reranker.relevance_.names
+
+
 def test_a_signal_that_is_called_as_the_rank_of_another() -> None:
     lists, rng = made(20), np.random.default_rng(0)
     signals = {name: rng.normal(size=len(lists)) for name in ("dense", "dense rank")}

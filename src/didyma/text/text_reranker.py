@@ -246,8 +246,10 @@ class TextReranker(Reranker):
             for t in search.trials
         ]
         self.order_calibration_ = Calibration.fit(raw, target.relevance, lists.groups)
-        # Columns by kinds of questions (with a colon) are many, and tell chances no better.
-        absolute = [name for name in self._keep_columns(everything).absolute if ":" not in name]
+        # Columns by kinds of questions (with a colon) are many, and tell chances no better. Concepts
+        # know the training passages, also those that are held out: to new ones they are other.
+        names = self._keep_columns(everything).absolute
+        absolute = [name for name in names if ":" not in name and name != "concepts"]
         self.relevance_ = RelevanceModel.fit(judged, absolute, target.relevance, search.fold, signs)
         departed = departures(raw, judged.best(search.baseline), lists.groups)
         self._fit_ranges(lists, everything, windowed, departed)
