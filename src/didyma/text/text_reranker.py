@@ -246,8 +246,8 @@ class TextReranker(Reranker):
             for t in search.trials
         ]
         self.order_calibration_ = Calibration.fit(raw, target.relevance, lists.groups)
-        # Columns by kinds of questions (with a colon) are many, and tell chances no better. Concepts
-        # know the training passages, also those that are held out: to new ones they are other.
+        # Columns by kinds of questions (with a colon) are many, and tell chances no better.
+        # Concepts know the training passages, held out or not: of new ones they say less.
         names = self._keep_columns(everything).absolute
         absolute = [name for name in names if ":" not in name and name != "concepts"]
         self.relevance_ = RelevanceModel.fit(judged, absolute, target.relevance, search.fold, signs)
