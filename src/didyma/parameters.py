@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from didyma.errors import DataError
-from didyma.values import is_number, is_whole
+from didyma.values import GREATEST_SEED, is_number, is_whole
 
 __all__ = ["RULES", "Lost", "Rule", "check_parameter"]
 
@@ -66,7 +66,7 @@ SEED = Rule(
         value is None
         or value is np.random
         or isinstance(value, np.random.RandomState)
-        or (is_whole(value) and 0 <= value < 2**32)
+        or (is_whole(value) and 0 <= value <= GREATEST_SEED)
     ),
 )
 THREADS = Rule(

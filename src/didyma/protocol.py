@@ -389,8 +389,7 @@ def unchanged(estimator: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        vars(estimator).clear()
-        vars(estimator).update(before)
+        _put_back(estimator, before)
 
 
 def _whole_or_not_at_all(fit: Callable[..., Any]) -> Callable[..., Any]:
@@ -398,14 +397,19 @@ def _whole_or_not_at_all(fit: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(fit)
     def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with unchanged(self):
-            answer = fit(self, *args, **kwargs)
-            learned = vars(self).copy()
-        vars(self).clear()
-        vars(self).update(learned)
-        return answer
+        before = vars(self).copy()
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException:
+            _put_back(self, before)
+            raise
 
     return whole
+
+
+def _put_back(estimator: Any, before: dict[str, Any]) -> None:
+    vars(estimator).clear()
+    vars(estimator).update(before)
 
 
 def _routed(function: Callable[..., Any]) -> list[str]:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 import math
 
+GREATEST_SEED = 2**32 - 1  # that NumPy's generators take
+
 
 def is_whole(value: object) -> TypeGuard[int]:
     """Whether this is a whole number; True and False count nothing.

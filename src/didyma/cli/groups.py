@@ -27,8 +27,8 @@ from typing import Annotated, Any, Literal, get_type_hints
 import typer
 from typer.models import OptionInfo
 
-from didyma.cli.options import GREATEST_SEED
 from didyma.cli.signature import FLAGS, Parameter, parameters_of
+from didyma.values import GREATEST_SEED
 
 EMPTY = inspect.Parameter.empty
 

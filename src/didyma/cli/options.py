@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from didyma.errors import DataError
+from didyma.values import GREATEST_SEED
 
 if TYPE_CHECKING:
     from didyma.metrics.measures import Measure
 
 __all__ = [
-    "GREATEST_SEED",
     "MEASURES",
     "Data",
     "Html",
@@ -41,7 +41,6 @@ __all__ = [
     "text",
 ]
 
-GREATEST_SEED = 2**32 - 1
 MEASURES = "AP, RR, P@1, nDCG@10"
 
 

@@ -42,7 +42,6 @@ class _ROCArea(Measure):
 
 
 ROCArea = _ROCArea()
-NATIVE = {"AP", "P", "R", "ROCArea", "RR", "Rprec", "Success", "nDCG"}  # what kernels compute
 GREATEST = 2**31 - 1  # cutoff, level or gain: what trec_eval and the core can count to
 
 # Everything is looked up in lower case; what ir_measures does not name itself is named here.
@@ -155,9 +154,11 @@ def _checked(measure: Measure, text: str) -> Measure:
 
 def is_native(measure: Measure) -> bool:
     """Whether a kernel of this library computes the measure; ir_measures computes all others."""
+    from didyma.metrics.per_query import FORMULAS  # which imports this module
+
     params = measure.params
     return (
-        measure.NAME in NATIVE
+        measure.NAME in FORMULAS
         and not params.get("judged_only")
         and not (params.get("gains") and params.get("dcg") == "exp-log2")
     )
@@ -184,7 +185,9 @@ def _unreadable(measure: object) -> DataError:
 
 
 def _supported() -> str:
+    from didyma.metrics.per_query import FORMULAS
+
     available = [each for each in ir_measures.DefaultPipeline.providers if each.is_available()]
     found = {measure.NAME for each in available for measure in each.SUPPORTED_MEASURES}
-    names = sorted(found | NATIVE, key=str.lower)
+    names = sorted(found | FORMULAS.keys(), key=str.lower)
     return f"there are {', '.join(names)} (as AP, nDCG@10, P(rel=2)@5)"

@@ -18,7 +18,6 @@ from didyma.errors import DataError, check_choice
 from didyma.execution import on_cluster
 from didyma.files import PathName
 from didyma.learning.scoring import linear_scores
-from didyma.learning.solution import check_C
 from didyma.model import Model, Saved
 from didyma.nbest.bags import (
     KINDS,
@@ -330,7 +329,7 @@ class NBestReranker(Reranker, Estimator):
                     f"several values of {name} need held-out lists to choose by", field="eval_set"
                 )
             for one in grid[name]:
-                _check_model(kind(**{**defaults, name: one}))
+                kind(**{**defaults, name: one})._check_parameters()
         return grid
 
     def _judged(self, lists: Lists) -> Lists:
@@ -493,15 +492,6 @@ class NBestReranker(Reranker, Estimator):
         for k in np.flatnonzero(np.diff(rows.indptr) * (fitted.coef_ != 0)).tolist():
             values = rows[:, [k]].toarray()[:, 0]
             yield columns[k], values * fitted.coef_[k], values
-
-
-def _check_model(model: Any) -> None:
-    """Refuse parameters that a model would refuse in training, after others have been trained."""
-    model._check_parameters()
-    if getattr(model, "C", None) is not None:
-        check_C(model.C)
-    if hasattr(model, "judged_by"):
-        model.judged_by()  # reads the loss
 
 
 def _decoder(data: Lists) -> Vector:
